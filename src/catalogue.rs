@@ -1,0 +1,3 @@
+//! What clients see: the tools of all servers, as one atomic, byte-stable snapshot.
+
+pub mod snapshot;

@@ -1,0 +1,3 @@
+//! Layers → resolve → [`settings::Settings`]. Nothing else in the program reads the environment.
+
+pub mod settings;

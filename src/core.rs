@@ -1,0 +1,12 @@
+//! Supervision as a pure state machine: events in, actions and facts out, time passed in.
+//!
+//! Nothing in here reads a clock, touches a socket or a process, writes a log line or counts a metric; only `std` is
+//! used, which a test (`tests/it/layering.rs`) proves. One [`machine::Machine`] supervises one target.
+
+pub mod action;
+pub mod cause;
+pub mod event;
+pub mod fact;
+pub mod generation;
+pub mod policy;
+pub mod status;

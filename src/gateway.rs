@@ -1,0 +1,3 @@
+//! The one stable MCP endpoint that clients talk to.
+
+pub mod upstream;

@@ -1,0 +1,18 @@
+//! mcp-sidecar keeps an agent's MCP servers usable for weeks.
+//!
+//! ```text
+//! config ──► app ──► driver ──Event──► core ──Action──► driver ──► child · rmcp · socket
+//!                                       └────Fact────► telemetry ──► logs · Prometheus
+//!                     gateway ◄── catalogue (atomic snapshot) ◄── driver
+//! ```
+//!
+//! Data flows one way. `core` decides and knows neither clock nor socket; `driver` carries out and decides nothing;
+//! `telemetry` is the only door through which a fact becomes a log line or a metric. ARCHITECTURE.md has the rooms.
+
+pub mod catalogue;
+pub mod config;
+pub mod core;
+pub mod driver;
+pub mod gateway;
+pub mod jsonrpc;
+pub mod telemetry;
