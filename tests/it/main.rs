@@ -1,1 +1,3 @@
-fn main() {}
+//! Behaviour of the whole program, one module per behaviour.
+
+mod support;

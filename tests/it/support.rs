@@ -1,0 +1,10 @@
+//! What the process tests share: the real binary under test, a client that hides nothing, level-triggered waits.
+
+#![allow(dead_code, reason = "each helper serves some of the tests; which ones changes with them")]
+
+pub mod client;
+pub mod exchange;
+pub mod ports;
+pub mod procfs;
+pub mod sidecar;
+pub mod wait;
