@@ -1,3 +1,5 @@
 //! Behaviour of the whole program, one module per behaviour.
 
+#![expect(clippy::expect_used, reason = "the tests' helpers fail their test by panicking, like the tests themselves")]
+
 mod support;
