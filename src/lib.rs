@@ -15,4 +15,5 @@ pub mod core;
 pub mod driver;
 pub mod gateway;
 pub mod jsonrpc;
+pub mod listener;
 pub mod telemetry;
