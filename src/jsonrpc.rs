@@ -1,5 +1,7 @@
 //! JSON-RPC 2.0 frames whose payloads are never re-interpreted: what passes through, passes as the same JSON text.
 
+pub mod object;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
