@@ -2,4 +2,5 @@
 
 #![expect(clippy::expect_used, reason = "the tests' helpers fail their test by panicking, like the tests themselves")]
 
+mod dependencies;
 mod support;
