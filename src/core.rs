@@ -4,9 +4,12 @@
 //! used, which a test (`tests/it/layering.rs`) proves. One [`machine::Machine`] supervises one target.
 
 pub mod action;
+pub mod backoff;
+pub mod budget;
 pub mod cause;
 pub mod event;
 pub mod fact;
 pub mod generation;
+pub mod machine;
 pub mod policy;
 pub mod status;

@@ -61,6 +61,8 @@ pub enum CauseKind {
     SettingsChanged,
     /// Planned: an operator asked for a restart.
     OperatorRestart,
+    /// Planned: the target is stopped for good.
+    Stopped,
     /// A task of ours panicked. Contained, counted, never silent.
     Internal,
 }
@@ -87,6 +89,7 @@ impl CauseKind {
             Self::EndpointMoved => "endpoint_moved",
             Self::SettingsChanged => "settings_changed",
             Self::OperatorRestart => "operator_restart",
+            Self::Stopped => "stopped",
             Self::Internal => "internal",
         }
     }

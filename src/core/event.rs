@@ -60,3 +60,40 @@ pub enum Event {
     /// Stop for good. Nothing that starts afterwards is accepted.
     Stop,
 }
+
+impl Event {
+    /// The event's kind, as an error names it and the state table heads its columns with it.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Start => "Start",
+            Self::Established { .. } => "Established",
+            Self::ConnectFailed { .. } => "ConnectFailed",
+            Self::Ended { .. } => "Ended",
+            Self::ProofOfLife { .. } => "ProofOfLife",
+            Self::ProbeFailed { .. } => "ProbeFailed",
+            Self::Closed { .. } => "Closed",
+            Self::DeadlineReached => "DeadlineReached",
+            Self::Replace { .. } => "Replace",
+            Self::Restart => "Restart",
+            Self::Revive => "Revive",
+            Self::Stop => "Stop",
+        }
+    }
+
+    /// The generation the event speaks of, if it speaks of one.
+    #[must_use]
+    pub const fn generation(&self) -> Option<Generation> {
+        match self {
+            Self::Established { generation }
+            | Self::ConnectFailed { generation, .. }
+            | Self::Ended { generation, .. }
+            | Self::ProofOfLife { generation }
+            | Self::ProbeFailed { generation, .. }
+            | Self::Closed { generation } => Some(*generation),
+            Self::Start | Self::DeadlineReached | Self::Replace { .. } | Self::Restart | Self::Revive | Self::Stop => {
+                None
+            }
+        }
+    }
+}
