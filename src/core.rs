@@ -4,6 +4,7 @@
 //! used, which a test (`tests/it/layering.rs`) proves. One [`machine::Machine`] supervises one target.
 
 pub mod action;
+pub mod admission;
 pub mod backoff;
 pub mod budget;
 pub mod cause;
@@ -11,5 +12,7 @@ pub mod event;
 pub mod fact;
 pub mod generation;
 pub mod machine;
+pub mod poison;
 pub mod policy;
 pub mod status;
+pub mod verdict;

@@ -28,6 +28,8 @@ pub fn jittered(delay: Duration, noise: f64) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     const INITIAL: Duration = Duration::from_millis(500);
@@ -70,15 +72,15 @@ mod tests {
     fn jitter_fills_the_whole_band_and_never_leaves_it() {
         for base in [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(30)] {
             let mut below = 0;
-            let mut fractional = 0;
+            let mut distinct = BTreeSet::new();
             for step in 0..1000_u32 {
                 let moved = jittered(base, f64::from(step) / 1000.0);
                 assert!(moved.abs_diff(base) <= base / 10, "{base:?} moved to {moved:?}");
                 below += u32::from(moved < base);
-                fractional += u32::from(moved.subsec_nanos() % 1_000_000 != 0 || moved.subsec_millis() % 100 != 0);
+                distinct.insert(moved);
             }
             assert_eq!(below, 500, "{base:?}: as often shorter as longer");
-            assert!(fractional > 900, "{base:?}: only {fractional} of 1000 delays are no round number");
+            assert_eq!(distinct.len(), 1000, "{base:?}: no two delays are rounded together");
             assert_eq!(jittered(base, 0.5), base);
         }
     }
