@@ -12,6 +12,7 @@
 pub mod catalogue;
 pub mod config;
 pub mod core;
+pub mod demo;
 pub mod driver;
 pub mod gateway;
 pub mod jsonrpc;
