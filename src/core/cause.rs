@@ -68,6 +68,28 @@ pub enum CauseKind {
 }
 
 impl CauseKind {
+    /// All of them.
+    pub const ALL: [Self; 18] = [
+        Self::CommandNotFound,
+        Self::SpawnFailed,
+        Self::Leftover,
+        Self::ProcessExited,
+        Self::TransportClosed,
+        Self::ConnectRefused,
+        Self::StartTimeout,
+        Self::HandshakeFailed,
+        Self::ListFailed,
+        Self::ProtocolViolation,
+        Self::ServerError,
+        Self::SessionLost,
+        Self::AuthRequired,
+        Self::LivenessFailed,
+        Self::EndpointMoved,
+        Self::SettingsChanged,
+        Self::OperatorRestart,
+        Self::Internal,
+    ];
+
     /// The value of the metric label `error_type`.
     #[must_use]
     pub const fn label(self) -> &'static str {

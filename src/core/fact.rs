@@ -160,6 +160,9 @@ pub enum OutageOutcome {
 }
 
 impl OutageOutcome {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Recovered, Self::Exhausted, Self::Aborted];
+
     /// The value of the metric label `outcome`.
     #[must_use]
     pub const fn label(self) -> &'static str {
@@ -180,4 +183,19 @@ pub enum IgnoredReason {
     AlreadyEnding,
     /// The target is stopping or stopped.
     Fenced,
+}
+
+impl IgnoredReason {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Stale, Self::AlreadyEnding, Self::Fenced];
+
+    /// The value of the metric label `reason`.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Stale => "stale",
+            Self::AlreadyEnding => "already_ending",
+            Self::Fenced => "fenced",
+        }
+    }
 }
