@@ -186,16 +186,19 @@ pub fn count(series: &Series, server: &str, max_attempts: u32, fact: &Fact) {
         Fact::SignalIgnored { generation: _, reason } => {
             series.add(Metric::SignalsIgnored, &[server, reason.label()], 1);
         }
-        Fact::BudgetRestored { spent: _ } | Fact::Revived => spent(0),
+        Fact::BudgetRestored { spent: _ } => spent(0),
+        Fact::Revived => {
+            spent(0);
+            series.set(Metric::OutageStart, &[server], 0.0);
+        }
+        Fact::Stopped | Fact::StopIncomplete { generation: _ } => series.set(Metric::OutageStart, &[server], 0.0),
         Fact::BackoffScheduled { attempt: _, max_attempts: _, delay: _, cause: _ }
         | Fact::GenerationEnded { generation: _, cause: _, proved_uptime: _, planned: _ }
         | Fact::GenerationClosed { generation: _, took: _ }
         | Fact::CloseOverdue { generation: _, waited: _ }
         | Fact::AuthRequired { retry_in: _, cause: _ }
         | Fact::RecoveryDisabled { cause: _ }
-        | Fact::ProbeFailed { generation: _, failures: _, allowed: _, cause: _ }
-        | Fact::Stopped
-        | Fact::StopIncomplete { generation: _ } => {}
+        | Fact::ProbeFailed { generation: _, failures: _, allowed: _, cause: _ } => {}
     }
 }
 

@@ -4,3 +4,4 @@
 
 mod dependencies;
 mod support;
+mod telemetry_contract;

@@ -1,8 +1,9 @@
 //! What scrapes and log lines show, against the catalogue of names.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 use std::time::Duration;
 
 use mcp_sidecar::core::cause::{Cause, CauseKind};
@@ -59,12 +60,7 @@ fn an_outage_from_its_begin_to_its_end_moves_the_right_series() {
     assert_eq!(value("mcp_sidecar_server_up", github), 0.0);
 
     record(Fact::GenerationStarted { generation: Generation::new(2), attempt: Some(1) });
-    record(Fact::ConnectFailed {
-        generation: Generation::new(2),
-        attempt: Some(1),
-        cause: cause(),
-        took: SECOND,
-    });
+    record(Fact::ConnectFailed { generation: Generation::new(2), attempt: Some(1), cause: cause(), took: SECOND });
     assert_eq!(value("mcp_sidecar_budget_remaining_attempts", github), 9.0);
     let failures = [("server", "github"), ("result", "failure"), ("error_type", "process_exited")];
     assert_eq!(value("mcp_sidecar_connect_attempts_total", &failures), 1.0);
@@ -111,6 +107,7 @@ fn exhaustion_is_counted_and_the_outage_stays_visible() {
     assert_eq!(value("mcp_sidecar_tools"), 0.0, "they are withdrawn");
 
     telemetry.record("github", &Fact::Revived);
+    assert_eq!(value("mcp_sidecar_outage_start_timestamp_seconds"), 0.0);
     assert_eq!(value("mcp_sidecar_budget_remaining_attempts"), 10.0);
 }
 
@@ -238,24 +235,34 @@ fn cause() -> Cause {
 }
 
 /// What `act` logs at info and above, as JSON.
+///
+/// The subscriber is the process's and its lines go to the thread that logs: `tracing` caches for each callsite whether
+/// anybody listens, and a parallel test without a subscriber of its own could answer that with "nobody".
 fn logged(act: impl FnOnce(&Telemetry)) -> Vec<serde_json::Value> {
-    #[derive(Clone, Default)]
-    struct Sink(Arc<Mutex<Vec<u8>>>);
-    impl io::Write for Sink {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
+    static SUBSCRIBER: Once = Once::new();
+    SUBSCRIBER.call_once(|| tracing_subscriber::fmt().json().flatten_event(true).with_writer(|| ThreadSink).init());
+    let telemetry = telemetry();
+    LINES.take();
+    act(&telemetry);
+    let lines = String::from_utf8(LINES.take()).expect("log lines are UTF-8");
+    lines.lines().map(|line| serde_json::from_str(line).expect("log lines are JSON")).collect()
+}
+
+thread_local! {
+    static LINES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+struct ThreadSink;
+
+impl io::Write for ThreadSink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        LINES.with_borrow_mut(|lines| lines.extend_from_slice(bytes));
+        Ok(bytes.len())
     }
-    let sink = Sink::default();
-    let writer = sink.clone();
-    let subscriber = tracing_subscriber::fmt().json().flatten_event(true).with_writer(move || writer.clone()).finish();
-    tracing::subscriber::with_default(subscriber, || act(&telemetry()));
-    let bytes = sink.0.lock().unwrap().clone();
-    String::from_utf8(bytes).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn text<'a>(line: &'a serde_json::Value, field: &str) -> &'a str {
@@ -275,25 +282,25 @@ impl Scrape {
         let mut scrape = Self::default();
         for line in telemetry.render().lines().filter(|line| !line.is_empty()) {
             if let Some(rest) = line.strip_prefix("# HELP ") {
-                let (name, _) = rest.split_once(' ').unwrap();
+                let (name, _) = rest.split_once(' ').expect(line);
                 assert!(scrape.helps.insert(name.to_owned()), "second HELP of {name}");
             } else if let Some(rest) = line.strip_prefix("# TYPE ") {
-                let (name, kind) = rest.split_once(' ').unwrap();
+                let (name, kind) = rest.split_once(' ').expect(line);
                 assert!(scrape.types.insert(name.to_owned(), kind.to_owned()).is_none(), "second TYPE of {name}");
             } else {
-                let (series, value) = line.rsplit_once(' ').unwrap();
+                let (series, value) = line.rsplit_once(' ').expect(line);
                 let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
-                let labels = labels.strip_suffix('}').unwrap();
+                let labels = labels.strip_suffix('}').expect(line);
                 let labels = labels
                     .split_terminator("\",")
                     .filter(|label| !label.is_empty())
                     .map(|label| {
-                        let (key, value) = label.split_once("=\"").unwrap();
+                        let (key, value) = label.split_once("=\"").expect(line);
                         (key.to_owned(), value.trim_end_matches('"').to_owned())
                     })
                     .collect();
                 let series = (name.to_owned(), labels);
-                assert!(scrape.samples.insert(series, value.parse().unwrap()).is_none(), "twice: {line}");
+                assert!(scrape.samples.insert(series, value.parse().expect(line)).is_none(), "twice: {line}");
             }
         }
         scrape
