@@ -65,6 +65,8 @@ pub mod code {
     pub const INTERNAL_ERROR: i64 = -32603;
     /// A header and the body disagree (2026-07-28).
     pub const HEADER_MISMATCH: i64 = -32020;
+    /// The request needs a capability that the client did not declare (2026-07-28).
+    pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
     /// The protocol version is none of ours (2026-07-28).
     pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 }
