@@ -68,12 +68,21 @@ pub fn living_with_environment(entry: &str) -> Vec<Process> {
 
 /// Resident memory in KiB.
 pub fn resident_kib(pid: i32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
+    memory_kib(pid, "VmRSS:")
+}
+
+/// The most resident memory it ever had, in KiB.
+pub fn peak_kib(pid: i32) -> Option<u64> {
+    memory_kib(pid, "VmHWM:")
 }
 
 /// Signals one process. `false` if it is gone.
 pub fn signal(pid: i32, signal: Signal) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| rustix::process::kill_process(pid, signal).is_ok())
+}
+
+fn memory_kib(pid: i32, key: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with(key))?;
+    line.split_whitespace().nth(1)?.parse().ok()
 }
