@@ -1,19 +1,14 @@
 //! JSON-RPC 2.0 frames whose payloads are never re-interpreted: what passes through, passes as the same JSON text.
 
+mod decode;
+mod id;
 pub mod object;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// A request id: a number or a string, nothing else (JSON-RPC 2.0 §4, MCP forbids null).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Id {
-    /// An integer.
-    Number(i64),
-    /// A string.
-    Text(String),
-}
+pub use decode::{Message, decode};
+pub use id::Id;
 
 /// One message, undecoded beyond its envelope.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -30,16 +25,28 @@ pub struct Frame {
     /// Of requests and notifications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params: Option<Box<RawValue>>,
-    /// Of successful responses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Of successful responses. A `null` result reads as `Some`: it is an answer.
+    #[serde(default, deserialize_with = "even_null", skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
     /// Of failed responses: `{code, message, data?}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Box<RawValue>>,
 }
 
+impl Frame {
+    /// What this response says; `None` if it is no response. Where a server gives both, the error counts.
+    #[must_use]
+    pub fn into_reply(self) -> Option<Reply> {
+        self.error.map(Reply::Error).or_else(|| self.result.map(Reply::Result))
+    }
+}
+
 fn version() -> String {
     "2.0".to_owned()
+}
+
+fn even_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// What a response says.

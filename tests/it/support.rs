@@ -7,4 +7,5 @@ pub mod exchange;
 pub mod ports;
 pub mod procfs;
 pub mod sidecar;
+pub mod upstream;
 pub mod wait;
