@@ -19,7 +19,7 @@ pub fn decode(text: &[u8]) -> Option<Message> {
         return (!frames.is_empty() && frames.iter().all(is_message)).then_some(Message::Batch(frames));
     }
     let frame: Frame = serde_json::from_slice(text).ok()?;
-    is_message(&frame).then(|| Message::One(frame))
+    is_message(&frame).then_some(Message::One(frame))
 }
 
 fn is_message(frame: &Frame) -> bool {

@@ -180,11 +180,8 @@ impl Router {
     fn take_message(&self, method: &str, frame: Frame) {
         match method {
             "notifications/progress" => self.take_progress(frame.params),
-            TOOLS_CHANGED => {
-                if !self.change_queued.swap(true, Ordering::Acquire) {
-                    self.pass_on(frame);
-                }
-            }
+            TOOLS_CHANGED if self.change_queued.swap(true, Ordering::Acquire) => {}
+            TOOLS_CHANGED => self.pass_on(frame),
             // The life of a subscription is rmcp's.
             "notifications/cancelled" | "notifications/subscriptions/acknowledged" => self.pass_on(frame),
             _ if frame.id.is_some() => self.pass_on(frame),
