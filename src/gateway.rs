@@ -123,7 +123,7 @@ fn router<U: Upstream>(
     stop: Stop,
     is_unix: bool,
 ) -> axum::Router {
-    let guard = Guard::new(&options.allowed_hosts, &options.allowed_origins, options.token.as_ref());
+    let guard = Guard::new(&options.allowed_hosts, &options.allowed_origins, options.token.as_ref()).with_same_origin();
     let gateway = Gateway {
         catalogue: upstream.catalogue(),
         upstream,

@@ -16,6 +16,7 @@ pub struct Guard {
     origins: Vec<Origin>,
     token: Option<[u8; 32]>,
     check_host: bool,
+    same_origin: bool,
 }
 
 /// Why a request was turned away.
@@ -39,6 +40,7 @@ impl Guard {
             origins: origins.iter().filter_map(|entry| Origin::parse(entry)).collect(),
             token: token.map(|token| Sha256::digest(token.expose_secret().as_bytes()).into()),
             check_host: true,
+            same_origin: false,
         }
     }
 
@@ -46,6 +48,13 @@ impl Guard {
     #[must_use]
     pub fn without_host_check(self) -> Self {
         Self { check_host: false, ..self }
+    }
+
+    /// Also admits the origin that the request itself goes to, where DNS has no say in it (`localhost`, IP literals):
+    /// a page of ours, or a client that is told to send an `Origin`. No foreign page can have it.
+    #[must_use]
+    pub fn with_same_origin(self) -> Self {
+        Self { same_origin: true, ..self }
     }
 
     /// Against DNS rebinding and foreign web pages. To be called first, on every path.
@@ -58,7 +67,7 @@ impl Guard {
         }
         match single(&request.headers, &ORIGIN) {
             Ok(None) => Ok(()),
-            Ok(Some(origin)) if self.admits(origin) => Ok(()),
+            Ok(Some(origin)) if self.admits(origin) || self.is_same_origin(origin, &request.headers) => Ok(()),
             Ok(Some(_)) | Err(Malformed) => Err(Denial::forbidden("Origin is not allowed")),
         }
     }
@@ -103,6 +112,16 @@ impl Guard {
         } else {
             Err(Denial::forbidden("Host is not allowed"))
         }
+    }
+
+    fn is_same_origin(&self, origin: &str, headers: &HeaderMap) -> bool {
+        let host = single(headers, &HOST).ok().flatten();
+        self.same_origin
+            && host.is_some_and(|host| {
+                HostPort::parse(host).is_some_and(|host| host.is_unspoofable())
+                    && Origin::parse(&format!("http://{host}"))
+                        .is_some_and(|own| Origin::parse(origin).is_some_and(|origin| own.admits(&origin)))
+            })
     }
 
     fn admits(&self, origin: &str) -> bool {
@@ -167,6 +186,19 @@ mod tests {
         assert_eq!(screened(&guard, &[("host", "localhost"), ("origin", "https://app.example"), ("origin", "x")]), 403);
         assert_eq!(screened(&guard, &[]), 400);
         assert_eq!(screened(&guard, &[("host", "localhost"), ("host", "evil.example")]), 400);
+    }
+
+    #[test]
+    fn our_own_origin_is_admitted_where_it_cannot_be_forged() {
+        let guard = Guard::new(&["sidecar.svc".into()], &[], None);
+        let own = [("host", "localhost:9900"), ("origin", "http://localhost:9900")];
+        assert_eq!(screened(&guard, &own), 403);
+        let guard = guard.with_same_origin();
+        assert_eq!(screened(&guard, &own), 200);
+        assert_eq!(screened(&guard, &[("host", "localhost:9900"), ("origin", "http://localhost:9901")]), 403);
+        assert_eq!(screened(&guard, &[("host", "localhost:9900"), ("origin", "http://127.0.0.1:9900")]), 403);
+        assert_eq!(screened(&guard, &[("host", "sidecar.svc"), ("origin", "http://sidecar.svc")]), 403);
+        assert_eq!(screened(&guard, &[("host", "localhost:*"), ("origin", "http://localhost:1")]), 400);
     }
 
     #[test]

@@ -16,11 +16,12 @@ impl HostPort {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let authority = Authority::try_from(text).ok()?;
-        if text.contains('@') {
+        let port = authority.port_u16();
+        if text.contains('@') || (port.is_none() && text.len() != authority.host().len()) {
             return None;
         }
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
-        (!host.is_empty()).then(|| Self { host: host.to_ascii_lowercase(), port: authority.port_u16() })
+        (!host.is_empty()).then(|| Self { host: host.to_ascii_lowercase(), port })
     }
 
     /// Whether a name that an attacker's DNS server controls can't be behind it: `localhost`, or an IP literal.
@@ -91,7 +92,7 @@ mod tests {
         for host in ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:9900", "0x7f.1"] {
             assert!(!HostPort::parse(host).unwrap().is_unspoofable(), "{host}");
         }
-        for host in ["", "user@localhost", "a b", ":80", "[::1"] {
+        for host in ["", "user@localhost", "a b", ":80", "[::1", "localhost:*", "localhost:x"] {
             assert_eq!(HostPort::parse(host), None, "{host}");
         }
     }
