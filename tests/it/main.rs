@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "the tests' helpers fail their test by panicking, like the tests themselves")]
 
 mod dependencies;
+mod gateway;
 mod session_stdio;
 mod support;
 mod telemetry_contract;

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each helper serves some of the tests; which ones changes with them")]
 
 pub mod client;
+pub mod endpoint;
 pub mod exchange;
 pub mod ports;
 pub mod procfs;
