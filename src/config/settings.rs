@@ -42,6 +42,8 @@ pub struct Settings {
     pub termination_log: Option<PathBuf>,
     /// How log lines look and which are written.
     pub log: LogSettings,
+    /// Proxies for HTTP servers, as the environment names them.
+    pub proxy: ProxySettings,
     /// Every server, sorted by name; names are unique.
     pub servers: Vec<ServerSettings>,
     /// What the operator should hear about although it is no error (Kubernetes' service variables, unknown keys of a
@@ -98,6 +100,17 @@ pub struct LogSettings {
     pub json: bool,
     /// A `tracing` filter, e.g. `info` or `mcp_sidecar=debug`.
     pub filter: String,
+}
+
+/// Proxies for HTTP servers. Loopback and UNIX sockets are never reached through one, whatever stands here.
+#[derive(Clone, Debug, Default)]
+pub struct ProxySettings {
+    /// For `http://` servers. May hold a password.
+    pub http: Option<SecretString>,
+    /// For `https://` servers. May hold a password.
+    pub https: Option<SecretString>,
+    /// Hosts that are reached directly, as `NO_PROXY` lists them.
+    pub no_proxy: Option<String>,
 }
 
 /// One server.

@@ -1,0 +1,92 @@
+//! `mcp-sidecar config check` and `mcp-sidecar config show`.
+
+use std::io::Write as _;
+
+use super::environment::Environment;
+use super::resolve::Shown;
+use super::settings::Settings;
+use super::{ConfigError, judged, toml_text};
+use crate::cli::{ConfigArgs, ShowArgs};
+
+/// Exit code of an invalid configuration.
+const INVALID: u8 = 78;
+
+/// Judges the configuration. Says `ok: …` on stdout and returns 0, or lists all errors on stderr and returns 78.
+#[must_use]
+pub fn run_check(args: &ConfigArgs) -> u8 {
+    report(judged(args, &Environment::of_process()).map(|resolved| {
+        warn(&resolved.settings);
+        summary(&resolved.settings)
+    }))
+}
+
+/// Prints the effective configuration as TOML on stdout and returns 0, or lists all errors on stderr and returns 78.
+#[must_use]
+pub fn run_show(args: &ShowArgs) -> u8 {
+    report(judged(&args.config, &Environment::of_process()).map(|resolved| {
+        warn(&resolved.settings);
+        document(&resolved.shown, args.sources)
+    }))
+}
+
+fn report(outcome: Result<String, ConfigError>) -> u8 {
+    // A closed stdout or stderr leaves nobody to tell.
+    match outcome {
+        Ok(text) => {
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            0
+        }
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error}");
+            INVALID
+        }
+    }
+}
+
+fn warn(settings: &Settings) {
+    for warning in &settings.warnings {
+        let _ = writeln!(std::io::stderr(), "warning: {warning}");
+    }
+    if settings.servers.is_empty() {
+        let _ = writeln!(std::io::stderr(), "warning: no server is configured, which run refuses");
+    }
+}
+
+fn summary(settings: &Settings) -> String {
+    let count = settings.servers.len();
+    let required = settings.servers.iter().filter(|server| server.required).count();
+    let servers = if count == 1 { "server" } else { "servers" };
+    format!("ok: {count} {servers}, {required} required\n")
+}
+
+/// The values as a TOML document: those without a table first, as TOML demands.
+fn document(shown: &[Shown], sources: bool) -> String {
+    let mut tables: Vec<&[String]> = Vec::new();
+    for value in shown {
+        if let Some((_, table)) = value.path.split_last()
+            && !tables.contains(&table)
+        {
+            tables.push(table);
+        }
+    }
+    let mut text = String::new();
+    for table in tables {
+        if !table.is_empty() {
+            text.push_str(&format!("\n[{}]\n", toml_text::path(table)));
+        }
+        for value in shown {
+            let Some((key, _)) = value.path.split_last().filter(|(_, own)| *own == table) else { continue };
+            text.push_str(&format!("{} = {}", toml_text::key(key), value.value));
+            if sources {
+                text.push_str(&format!("  # from {}", one_line(&value.origin.to_string())));
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// A file's name may hold anything.
+fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
