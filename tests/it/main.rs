@@ -5,5 +5,6 @@
 mod dependencies;
 mod gateway;
 mod session_stdio;
+mod supervision; // the state machine: its table and its rules
 mod support;
 mod telemetry_contract;
