@@ -4,6 +4,7 @@
 
 mod dependencies;
 mod gateway;
+mod readme;
 mod session_stdio;
 mod supervision; // the state machine: its table and its rules
 mod support;
