@@ -1,0 +1,33 @@
+"""The official conformance suite, on a server of the official Python SDK behind the sidecar."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from running import MODULES, NODE, Sidecar
+
+HERE = Path(__file__).resolve().parent
+SUITE = MODULES / "@modelcontextprotocol/conformance/dist/index.js"
+BASELINE = HERE / "conformance_baseline.yml"
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_the_endpoint_conforms(tmp_path, revision):
+    # The suite knows its tools by their own names.
+    config = (
+        'naming = "plain"\n'
+        f'[servers.suite]\ncommand = "{sys.executable}"\nargs = ["{HERE / "conformance_server.py"}"]\n'
+    )
+    with Sidecar(tmp_path, config) as sidecar:
+        sidecar.wait_for_server("suite", "established", lambda server: server["state"] == "established")
+        run = subprocess.run(
+            [NODE, SUITE, "server", "--url", sidecar.url, "--requirements", revision]
+            + ["--expected-failures", BASELINE, "--output-dir", tmp_path / "results"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        print(run.stdout[run.stdout.find("=== SUMMARY") :])
+        assert run.returncode == 0, run.stderr
