@@ -25,6 +25,7 @@ pub async fn play(stage: &Stage, http: reqwest::Client) -> Result<(), Trouble> {
     let mut sidecar = Sidecar::start(http, free_ports()?, settings)?;
     stage.tell(&format!("sidecar started, process {}", sidecar.pid()));
 
+    // Attempts whose announcement was seen.
     let mut seen = 0;
     let status = stage
         .wait_for("the second sidecar gives up", PATIENCE, async || {
@@ -32,9 +33,9 @@ pub async fn play(stage: &Stage, http: reqwest::Client) -> Result<(), Trouble> {
                 return Ok(Some(status));
             }
             let server = sidecar.server(SERVER).await?.filter(|server| server.state == "waiting");
-            if let Some(server) = server.filter(|server| server.attempts > seen) {
-                seen = server.attempts;
-                stage.tell(&format!("{}; {}", server.last_error.as_deref().unwrap_or("lost"), due(&server)));
+            if let Some(server) = server.filter(|server| server.attempts == seen) {
+                seen += 1;
+                stage.tell(&format!("{}; {}", server.last_error(), due(&server)));
             }
             Ok(None)
         })

@@ -49,7 +49,7 @@ pub async fn play(stage: &Stage, http: reqwest::Client, sidecar: &mut Sidecar) -
     kill(pid)?;
     stage.tell(&format!("kill -9 {pid}"));
     let outage = sidecar.wait_for_state(stage, SERVER, "waiting").await?;
-    stage.tell(&format!("outage: {}", outage.last_error.as_deref().unwrap_or("no cause given")));
+    stage.tell(&format!("outage: {}", outage.last_error()));
     stage.add(&due(&outage));
     expect(agent.list().await? == catalogue, "the catalogue changed during the outage")?;
     stage.tell("tools/list during the outage: the same, byte for byte");
@@ -98,8 +98,8 @@ pub async fn stop(stage: &Stage, mut sidecar: Sidecar) -> Result<(), Trouble> {
 
 /// In words, when the next attempt is due.
 pub fn due(server: &ServerStatus) -> String {
-    let next = server.attempts.max(1);
-    let delay = Duration::from_millis(server.next_attempt_ms.unwrap_or_default());
+    let next = server.attempts + 1;
+    let delay = Duration::from_millis(server.next_attempt_in_ms.unwrap_or_default());
     format!("attempt {next} of {} is due in {:.2} s", server.max_attempts, delay.as_secs_f64())
 }
 

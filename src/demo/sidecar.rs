@@ -44,9 +44,20 @@ pub struct ServerStatus {
     /// The budget.
     pub max_attempts: u32,
     /// Until the next attempt.
-    pub next_attempt_ms: Option<u64>,
-    /// The last failure or ending.
-    pub last_error: Option<String>,
+    pub next_attempt_in_ms: Option<u64>,
+    last_error: Option<LastError>,
+}
+
+impl ServerStatus {
+    /// The last failure or ending, in words.
+    pub fn last_error(&self) -> &str {
+        self.last_error.as_ref().map_or("no cause given", |error| &error.detail)
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct LastError {
+    detail: String,
 }
 
 #[derive(Deserialize)]
