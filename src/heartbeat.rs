@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How old a loop's last beat may be.
+/// How old a loop's last beat may be: ten times what it promised.
 pub const LIMIT: Duration = Duration::from_secs(10);
 
 /// All loops that promised to beat. Cheap to clone; all clones are the same.
@@ -18,6 +18,7 @@ pub struct Heartbeats {
 #[derive(Debug)]
 struct Inner {
     base: Instant,
+    limit: Duration,
     loops: Mutex<BTreeMap<u64, Loop>>,
     next_id: AtomicU64,
 }
@@ -38,10 +39,16 @@ pub struct Heartbeat {
 }
 
 impl Heartbeats {
-    /// No loop yet.
+    /// No loop yet, and [`LIMIT`].
     #[must_use]
     pub fn new() -> Self {
-        let inner = Inner { base: Instant::now(), loops: Mutex::default(), next_id: AtomicU64::new(0) };
+        Self::with_limit(LIMIT)
+    }
+
+    /// No loop yet, and a last beat may be this old.
+    #[must_use]
+    pub fn with_limit(limit: Duration) -> Self {
+        let inner = Inner { base: Instant::now(), limit, loops: Mutex::default(), next_id: AtomicU64::new(0) };
         Self { inner: Arc::new(inner) }
     }
 
@@ -54,11 +61,11 @@ impl Heartbeats {
         Heartbeat { id, beat, all: self.clone() }
     }
 
-    /// The names of the loops whose last beat is older than [`LIMIT`] at `now`, in the order in which they were registered.
+    /// The names of the loops whose last beat is older than the limit at `now`, in the order in which they were registered.
     #[must_use]
     pub fn stale(&self, now: Instant) -> Vec<String> {
         let now = self.millis(now);
-        let limit = as_millis(LIMIT);
+        let limit = as_millis(self.inner.limit);
         let is_stale = |beat: &AtomicU64| now.saturating_sub(beat.load(Ordering::Relaxed)) > limit;
         self.loops().values().filter(|each| is_stale(&each.beat)).map(|each| each.name.clone()).collect()
     }

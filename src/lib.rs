@@ -9,6 +9,7 @@
 //! Data flows one way. `core` decides and knows neither clock nor socket; `driver` carries out and decides nothing;
 //! `telemetry` is the only door through which a fact becomes a log line or a metric. ARCHITECTURE.md has the rooms.
 
+pub mod admin;
 pub mod catalogue;
 pub mod cli;
 pub mod config;
