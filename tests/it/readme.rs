@@ -1,5 +1,7 @@
 //! README.md says what the program does: its tables are compared with the code that they describe.
 
+use std::process::Command;
+
 use mcp_sidecar::exit;
 use mcp_sidecar::telemetry::catalog::{Kind, Metric};
 
@@ -29,6 +31,21 @@ fn the_exit_codes_are_those_of_the_program() {
         .collect();
     let known = [exit::CLEAN, exit::EXHAUSTED, exit::USAGE, exit::UNAVAILABLE, exit::INTERNAL, exit::CONFIG];
     assert_eq!(codes, known);
+}
+
+#[test]
+fn the_example_configuration_is_valid() {
+    let toml: String = section("example")
+        .lines()
+        .filter(|line| !line.starts_with("```"))
+        .fold(String::new(), |text, line| text + line + "\n");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("sidecar.toml");
+    std::fs::write(&file, &toml).expect("the example is written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mcp-sidecar"));
+    let output = command.args(["config", "check", "--config"]).arg(&file).env("DOCS_TOKEN", "x").output();
+    let output = output.expect("the binary runs");
+    assert!(output.status.success(), "{toml}\n{output:?}");
 }
 
 /// What stands between the markers of this name.
