@@ -24,6 +24,12 @@ fn the_metrics_table_is_the_catalogue_of_names() {
 }
 
 #[test]
+fn the_options_table_is_the_reference() {
+    let table = mcp_sidecar::config::reference::markdown();
+    assert!(section("options") == table, "the table between the options markers should read:\n{table}");
+}
+
+#[test]
 fn the_exit_codes_are_those_of_the_program() {
     let codes: Vec<u8> = section("exit-codes")
         .lines()
