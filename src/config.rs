@@ -21,7 +21,7 @@ mod toml_text;
 pub mod violation;
 
 pub use child_environment::{PASSED_ON, PASSED_ON_PREFIXES};
-pub use commands::{run_check, run_show};
+pub use commands::{Answer, check, run_check, run_show, show};
 pub use environment::Environment;
 pub use layers::Origin;
 pub use settings::Settings;

@@ -14,26 +14,50 @@ const INVALID: u8 = 78;
 /// Judges the configuration. Says `ok: …` on stdout and returns 0, or lists all errors on stderr and returns 78.
 #[must_use]
 pub fn run_check(args: &ConfigArgs) -> u8 {
-    report(judged(args, &Environment::of_process()).map(|resolved| {
-        warn(&resolved.settings);
-        summary(&resolved.settings)
-    }))
+    report(check(args, &Environment::of_process()))
 }
 
 /// Prints the effective configuration as TOML on stdout and returns 0, or lists all errors on stderr and returns 78.
 #[must_use]
 pub fn run_show(args: &ShowArgs) -> u8 {
-    report(judged(&args.config, &Environment::of_process()).map(|resolved| {
-        warn(&resolved.settings);
-        document(&resolved.shown, args.sources)
-    }))
+    report(show(args, &Environment::of_process()))
 }
 
-fn report(outcome: Result<String, ConfigError>) -> u8 {
+/// What a command has to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// For stdout.
+    pub text: String,
+    /// For stderr, one line each.
+    pub warnings: Vec<String>,
+}
+
+/// `config check` with a given environment.
+///
+/// # Errors
+/// All that is wrong, at once.
+pub fn check(args: &ConfigArgs, environment: &Environment) -> Result<Answer, ConfigError> {
+    let settings = judged(args, environment)?.settings;
+    Ok(Answer { text: summary(&settings), warnings: warnings(settings) })
+}
+
+/// `config show` with a given environment.
+///
+/// # Errors
+/// All that is wrong, at once.
+pub fn show(args: &ShowArgs, environment: &Environment) -> Result<Answer, ConfigError> {
+    let resolved = judged(&args.config, environment)?;
+    Ok(Answer { text: document(&resolved.shown, args.sources), warnings: warnings(resolved.settings) })
+}
+
+fn report(outcome: Result<Answer, ConfigError>) -> u8 {
     // A closed stdout or stderr leaves nobody to tell.
     match outcome {
-        Ok(text) => {
-            let _ = std::io::stdout().write_all(text.as_bytes());
+        Ok(answer) => {
+            for warning in &answer.warnings {
+                let _ = writeln!(std::io::stderr(), "warning: {warning}");
+            }
+            let _ = std::io::stdout().write_all(answer.text.as_bytes());
             0
         }
         Err(error) => {
@@ -43,13 +67,9 @@ fn report(outcome: Result<String, ConfigError>) -> u8 {
     }
 }
 
-fn warn(settings: &Settings) {
-    for warning in &settings.warnings {
-        let _ = writeln!(std::io::stderr(), "warning: {warning}");
-    }
-    if settings.servers.is_empty() {
-        let _ = writeln!(std::io::stderr(), "warning: no server is configured, which run refuses");
-    }
+fn warnings(settings: Settings) -> Vec<String> {
+    let nothing = settings.servers.is_empty().then(|| "no server is configured, which run refuses".to_owned());
+    settings.warnings.into_iter().chain(nothing).collect()
 }
 
 fn summary(settings: &Settings) -> String {

@@ -1,6 +1,7 @@
 //! The resolved configuration: judged, complete, and typed. Parts receive the values they need, never the whole.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -173,24 +174,33 @@ pub struct StdioSettings {
 }
 
 /// An HTTP endpoint.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HttpSettings {
-    /// `http://` or `https://`. May hold secrets in its query: log only `display_url`.
+    /// `http://` or `https://`. May hold secrets anywhere but in its host: log only `display_url`.
     pub url: url::Url,
     /// Added to each request. Values may hold secrets.
     pub headers: BTreeMap<String, SecretString>,
+    /// The URL as it may be shown.
+    shown: String,
 }
 
 impl HttpSettings {
-    /// The URL without user info, query and fragment, fit for logs.
+    /// `shown` is what may be shown of the URL: nothing of user info, query, fragment and what was put in for variables.
     #[must_use]
-    pub fn display_url(&self) -> String {
-        let mut url = self.url.clone();
-        url.set_query(None);
-        url.set_fragment(None);
-        let _ = url.set_username("");
-        let _ = url.set_password(None);
-        url.to_string()
+    pub fn new(url: url::Url, shown: String, headers: BTreeMap<String, SecretString>) -> Self {
+        Self { url, headers, shown }
+    }
+
+    /// The URL without its secrets, fit for logs.
+    #[must_use]
+    pub fn display_url(&self) -> &str {
+        &self.shown
+    }
+}
+
+impl fmt::Debug for HttpSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpSettings").field("url", &self.shown).field("headers", &self.headers).finish()
     }
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "the tests' helpers fail their test by panicking, like the tests themselves")]
 
 mod admin;
+mod config;
 mod demo;
 mod dependencies;
 mod gateway;

@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::config::resolve::judge::{Judge, Scope};
 use crate::config::settings::HttpSettings;
-use crate::config::toml_text;
+use crate::config::toml_text::{self, HIDDEN};
 
 /// Headers that belong to the protocol itself.
 const OURS: [&str; 8] = [
@@ -28,19 +28,26 @@ pub(super) fn settings(judge: &mut Judge<'_>, name: &str) -> Option<HttpSettings
     let url = url(judge, scope);
     let headers = judge.secrets(scope, "servers.NAME.headers", judge_header);
     refuse_same_names(judge, name, &headers);
-    Some(HttpSettings { url: url?, headers })
+    let (url, shown) = url?;
+    Some(HttpSettings::new(url, shown, headers))
 }
 
-fn url(judge: &mut Judge<'_>, scope: Scope<'_>) -> Option<Url> {
+/// The URL, and what may be shown of it.
+fn url(judge: &mut Judge<'_>, scope: Scope<'_>) -> Option<(Url, String)> {
     let (expanded, mut place) = judge.expanded(scope, "servers.NAME.url")?;
-    place.shown = toml_text::quoted(&presentable(&expanded.shown));
+    let shown = presentable(&expanded.shown);
+    place.shown = toml_text::quoted(&shown);
     match Url::parse(expanded.text.trim()) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
             judge.show(&place);
-            return Some(url);
+            return Some((url, shown));
         }
         Ok(_) => judge.object(&place, "must begin with http:// or https:// and name a host"),
-        Err(error) => judge.object(&place, format!("is no URL ({error}); write e.g. https://example.com/mcp")),
+        Err(error) => {
+            // What is no URL may have its secrets anywhere.
+            place.shown = HIDDEN.to_owned();
+            judge.object(&place, format!("is no URL ({error}); write e.g. https://example.com/mcp"));
+        }
     }
     None
 }
