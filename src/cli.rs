@@ -10,8 +10,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use set::Assignment;
 
-/// Exit code of a usage error.
-const USAGE: u8 = 2;
+use crate::exit;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,7 +45,7 @@ impl Cli {
         match Self::try_parse_from(args) {
             Ok(cli) => Ok(cli.into_command()),
             Err(error) => {
-                let code = if error.use_stderr() { USAGE } else { 0 };
+                let code = if error.use_stderr() { exit::USAGE } else { exit::CLEAN };
                 // A closed stdout or stderr leaves nobody to tell.
                 let _ = error.print();
                 Err(code)

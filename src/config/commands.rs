@@ -7,9 +7,7 @@ use super::resolve::Shown;
 use super::settings::Settings;
 use super::{ConfigError, judged, toml_text};
 use crate::cli::{ConfigArgs, ShowArgs};
-
-/// Exit code of an invalid configuration.
-const INVALID: u8 = 78;
+use crate::exit;
 
 /// Judges the configuration. Says `ok: …` on stdout and returns 0, or lists all errors on stderr and returns 78.
 #[must_use]
@@ -58,11 +56,11 @@ fn report(outcome: Result<Answer, ConfigError>) -> u8 {
                 let _ = writeln!(std::io::stderr(), "warning: {warning}");
             }
             let _ = std::io::stdout().write_all(answer.text.as_bytes());
-            0
+            exit::CLEAN
         }
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "error: {error}");
-            INVALID
+            exit::CONFIG
         }
     }
 }

@@ -99,10 +99,11 @@ impl Kind {
 }
 
 impl Opt {
-    /// The variable that sets it, e.g. `MCP_SIDECAR_RECONNECT__MAX_ATTEMPTS`.
+    /// The variable that sets it, e.g. `MCP_SIDECAR_RECONNECT__MAX_ATTEMPTS`; a table is set key by key.
     #[must_use]
     pub fn variable(&self) -> String {
-        format!("{ENV_PREFIX}{}", self.key.replace('.', "__").to_ascii_uppercase())
+        let key = if self.kind == Kind::Secrets { "__KEY" } else { "" };
+        format!("{ENV_PREFIX}{}{key}", self.key.replace('.', "__").to_ascii_uppercase())
     }
 
     /// Whether it belongs to a server rather than to the whole program.

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use mcp_sidecar::config;
 use mcp_sidecar::exit;
 use mcp_sidecar::telemetry::catalog::{Kind, Metric};
 
@@ -25,8 +26,16 @@ fn the_metrics_table_is_the_catalogue_of_names() {
 
 #[test]
 fn the_options_table_is_the_reference() {
-    let table = mcp_sidecar::config::reference::markdown();
+    let table = config::reference::markdown();
     assert!(section("options") == table, "the table between the options markers should read:\n{table}");
+}
+
+#[test]
+fn the_environment_of_servers_is_documented() {
+    let names = config::PASSED_ON.iter().map(|name| format!("`{name}`"));
+    let families = config::PASSED_ON_PREFIXES.iter().map(|prefix| format!("`{prefix}*`"));
+    let list = format!("{}.\n", names.chain(families).collect::<Vec<_>>().join(", "));
+    assert!(section("environment") == list, "the text between the environment markers should read:\n{list}");
 }
 
 #[test]
