@@ -8,6 +8,7 @@ mod demo;
 mod dependencies;
 mod gateway;
 mod readme;
+mod layering; // which room may know what
 mod session_stdio;
 mod supervision; // the state machine: its table and its rules
 mod support;
