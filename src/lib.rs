@@ -10,6 +10,7 @@
 //! `telemetry` is the only door through which a fact becomes a log line or a metric. ARCHITECTURE.md has the rooms.
 
 pub mod admin;
+pub mod app;
 pub mod catalogue;
 pub mod cli;
 pub mod config;

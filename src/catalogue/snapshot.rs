@@ -49,8 +49,6 @@ impl PartialEq for Tool {
     }
 }
 
-impl Eq for Tool {}
-
 /// All tools, sorted by public name.
 #[derive(Debug, Default)]
 pub struct Snapshot {

@@ -157,6 +157,18 @@ pub enum Transport {
     Sse(HttpSettings),
 }
 
+impl Transport {
+    /// The word for it in `/status`.
+    #[must_use]
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::Stdio(_) => "stdio",
+            Self::Http(_) => "streamable-http",
+            Self::Sse(_) => "sse",
+        }
+    }
+}
+
 /// A child process.
 #[derive(Clone, Debug)]
 pub struct StdioSettings {

@@ -44,6 +44,11 @@ pub enum Note {
         /// How long the listing took.
         took: Duration,
     },
+    /// The target's tools were taken out of the catalogue.
+    ToolsWithdrawn {
+        /// The server.
+        server: String,
+    },
     /// A re-sync failed; the last good catalogue stays.
     SyncFailed {
         /// The server.
@@ -105,5 +110,14 @@ pub enum Note {
         task: &'static str,
         /// The panic's message.
         message: String,
+    },
+    /// The process ends, and this is the last that is heard of it.
+    Exiting {
+        /// Its exit code.
+        code: u8,
+        /// The word for why.
+        reason: &'static str,
+        /// A sentence for why.
+        detail: String,
     },
 }

@@ -35,6 +35,7 @@ pub fn log(note: &Note) {
                 "tools unchanged"
             );
         }
+        Note::ToolsWithdrawn { server } => tracing::warn!(server, "tools withdrawn"),
         Note::SyncFailed { server, generation, cause } => {
             tracing::warn!(
                 server,
@@ -67,6 +68,8 @@ pub fn log(note: &Note) {
         }
         Note::Listening { what, address } => tracing::info!(what, address, "listening"),
         Note::Warning { text } => tracing::warn!("{text}"),
+        Note::Exiting { code: 0, reason, detail } => tracing::info!(code = 0, reason, detail, "exiting"),
+        Note::Exiting { code, reason, detail } => tracing::error!(code, reason, detail, "exiting"),
         Note::TaskPanicked { task, message } => tracing::error!(task, error = message, "a task panicked"),
     }
 }
@@ -81,6 +84,7 @@ pub fn count(telemetry: &Telemetry, note: &Note) {
         Note::SyncFinished { server, generation: _, tools, changed: _, took: _ } => {
             series.set(Metric::Tools, &[server], *tools as f64);
         }
+        Note::ToolsWithdrawn { server } => series.set(Metric::Tools, &[server], 0.0),
         Note::StreamReopened { server } => series.add(Metric::StreamReopens, &[server], 1),
         Note::CallFinished { server, tool, took, error_type } => {
             telemetry.operation(server, tool, error_type.as_deref(), *took);
@@ -90,6 +94,7 @@ pub fn count(telemetry: &Telemetry, note: &Note) {
         | Note::ToolRejected { server: _, tool: _, reason: _ }
         | Note::LeftoverFound { server: _, pid: _, ended: _ }
         | Note::Listening { what: _, address: _ }
+        | Note::Exiting { code: _, reason: _, detail: _ }
         | Note::Warning { text: _ } => {}
     }
 }

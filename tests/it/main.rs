@@ -3,12 +3,16 @@
 #![expect(clippy::expect_used, reason = "the tests' helpers fail their test by panicking, like the tests themselves")]
 
 mod admin;
+mod calls;
 mod config;
+mod contract;
 mod demo;
 mod dependencies;
+mod exhaustion;
+mod families;
 mod gateway;
 mod readme;
-mod layering; // which room may know what
+mod recovery;
 mod session_stdio;
 mod supervision; // the state machine: its table and its rules
 mod support;

@@ -3,10 +3,13 @@
 #![allow(dead_code, reason = "each helper serves some of the tests; which ones changes with them")]
 
 pub mod client;
+pub mod configs;
 pub mod endpoint;
 pub mod exchange;
+pub mod journal;
 pub mod ports;
 pub mod procfs;
+pub mod refusing;
 pub mod sidecar;
 pub mod upstream;
 pub mod wait;

@@ -21,6 +21,15 @@ pub struct Leftover {
     pub server: String,
     /// Its process id.
     pub pid: u32,
+    stat: Stat,
+}
+
+impl Leftover {
+    /// Whether it still runs.
+    #[must_use]
+    pub fn still_runs(&self) -> bool {
+        self.stat.still_runs()
+    }
 }
 
 /// Ends them: SIGTERM, after half the bound SIGKILL. Returns all that were found, each with whether it is gone at the
@@ -48,7 +57,8 @@ pub fn end_all(us: &Mark, bound: Duration) -> Vec<(Leftover, bool)> {
         newcomers = look(us, &mut found);
         signal(&newcomers, told);
     }
-    found.into_values().map(|(server, stat)| (Leftover { server, pid: stat.pid }, !stat.still_runs())).collect()
+    let judge = |(server, stat): (String, Stat)| (Leftover { server, pid: stat.pid, stat }, !stat.still_runs());
+    found.into_values().map(judge).collect()
 }
 
 /// Adds those that were not known yet, and returns them.

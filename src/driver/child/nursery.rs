@@ -1,6 +1,7 @@
 //! Where processes are started, and what is done so that none outlives its purpose.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,6 +51,12 @@ struct Inner {
     telemetry: Telemetry,
     /// Per server: held until a start is answered, or what it started and nobody took is gone.
     turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+impl fmt::Debug for Nursery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nursery").finish_non_exhaustive()
+    }
 }
 
 impl Nursery {

@@ -1,5 +1,6 @@
 //! One process of ours: its pipes, its end, its last words.
 
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -60,6 +61,12 @@ pub(super) struct Inner {
     pub(super) proved: tokio::sync::Mutex<bool>,
     exit: watch::Receiver<Option<ExitInfo>>,
     tail: Tail,
+}
+
+impl fmt::Debug for Child {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Child").field("pid", &self.inner.pid).finish_non_exhaustive()
+    }
 }
 
 impl Child {
