@@ -115,13 +115,10 @@ impl Catalogue {
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut servers);
         let (merged, collided) = merge(&servers);
-        let changed = self.published.send_if_modified(|current| {
-            let changed = current.tools() != merged.as_slice();
-            if changed {
-                *current = Arc::new(Snapshot::new(merged));
-            }
-            changed
-        });
+        let changed = self.snapshot().tools() != merged.as_slice();
+        if changed {
+            self.published.send_replace(Arc::new(Snapshot::new(merged)));
+        }
         (changed, collided)
     }
 }

@@ -17,8 +17,9 @@ mod sse;
 mod tools;
 pub mod upstream;
 
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
 use secrecy::SecretString;
@@ -44,6 +45,8 @@ pub struct GatewayOptions {
     pub token: Option<SecretString>,
     /// Of legacy clients.
     pub sessions: SessionLimits,
+    /// Where their sessions are kept for the next process, in the state directory.
+    pub session_file: Option<PathBuf>,
     /// Of the listener.
     pub connections: Limits,
     /// Of requests.
@@ -91,7 +94,7 @@ pub async fn serve<U: Upstream>(
         std::future::pending().await
     };
     tokio::select! {
-        dropped = crate::listener::serve(listener, router, options.connections, shutdown.clone(), grace + FLUSH) => dropped,
+        dropped = crate::listener::serve(listener, router, options.connections, shutdown.clone(), grace.saturating_add(FLUSH)) => dropped,
         () = patience => 0,
     }
 }
@@ -114,6 +117,8 @@ struct Gateway<U> {
     calls: Arc<AtomicUsize>,
     telemetry: Telemetry,
     stop: Stop,
+    /// Whether a denial was reported.
+    warned: AtomicBool,
 }
 
 fn router<U: Upstream>(
@@ -127,12 +132,13 @@ fn router<U: Upstream>(
     let gateway = Gateway {
         catalogue: upstream.catalogue(),
         upstream,
-        sessions: Sessions::new(options.sessions),
+        sessions: Sessions::new(options.sessions, options.session_file.clone(), &telemetry),
         guard: if is_unix { guard.without_host_check() } else { guard },
         limits: options.requests,
         calls: Arc::default(),
         telemetry,
         stop,
+        warned: AtomicBool::new(false),
     };
     // No routes: the guards come before the path.
     axum::Router::new().fallback(http::handle::<U>).with_state(Arc::new(gateway))

@@ -49,6 +49,8 @@ impl PartialEq for Tool {
     }
 }
 
+impl Eq for Tool {}
+
 /// All tools, sorted by public name.
 #[derive(Debug, Default)]
 pub struct Snapshot {

@@ -1,13 +1,14 @@
 //! The HTTP side of the endpoint: guards, methods, bodies, media types.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
-use http::header::{ACCEPT, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -18,6 +19,7 @@ use super::upstream::Upstream;
 use super::{Gateway, answer, cors, legacy, modern};
 use crate::jsonrpc::code;
 use crate::listener::Denial;
+use crate::telemetry::note::Note;
 
 /// Where MCP is served.
 pub const PATH: &str = "/mcp";
@@ -32,6 +34,7 @@ const BODY_DEADLINE: Duration = Duration::from_secs(60);
 pub async fn handle<U: Upstream>(State(gateway): State<Arc<Gateway<U>>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if let Err(denial) = gateway.guard.screen(&parts) {
+        gateway.warn_once(&denial, &parts.headers);
         return denied(&denial);
     }
     if parts.method == Method::OPTIONS && cors::is_preflight(&parts.headers) {
@@ -166,6 +169,27 @@ pub fn status(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     response
+}
+
+impl<U> Gateway<U> {
+    /// Tells the operator of the first request that was turned away: a service name that is missing in `allowed_hosts`
+    /// would else be a riddle. Of the first only, since anybody can send more.
+    fn warn_once(&self, denial: &Denial, headers: &HeaderMap) {
+        if self.warned.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let seen = |name| {
+            headers.get(name).map_or_else(|| "none".to_owned(), |value| format!("{:.100}", format!("{value:?}")))
+        };
+        let text = format!(
+            "MCP listener: a request was turned away: {} (Host {}, Origin {}); see allowed_hosts and allowed_origins. \
+             Further ones are not reported",
+            denial.message,
+            seen(HOST),
+            seen(ORIGIN)
+        );
+        self.telemetry.note(&Note::Warning { text });
+    }
 }
 
 fn denied(denial: &Denial) -> Response {

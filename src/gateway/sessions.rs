@@ -1,14 +1,17 @@
 //! Sessions of legacy clients. They know of no server: generations come and go beneath them.
 
+mod session;
+mod store;
+
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio_util::sync::CancellationToken;
-
-use crate::jsonrpc::Id;
+use crate::telemetry::Telemetry;
+pub use session::{InFlight, Occupied, Session};
+use store::Store;
 
 /// How many sessions there may be, and for how long an unused one is kept.
 #[derive(Clone, Copy, Debug)]
@@ -30,21 +33,13 @@ impl Default for SessionLimits {
 pub struct Sessions {
     limits: SessionLimits,
     began: Instant,
-    table: Mutex<HashMap<String, Arc<Session>>>,
+    table: Mutex<Table>,
 }
 
-/// One session.
 #[derive(Debug)]
-pub struct Session {
-    began: Instant,
-    used_ms: AtomicU64,
-    busy: AtomicUsize,
-    calls: Mutex<HashMap<u64, (Id, CancellationToken)>>,
-    next_call: AtomicU64,
-    /// Version of the catalogue that the client was last told of.
-    announced: AtomicU64,
-    /// Cancelled when the session is deleted.
-    pub ended: CancellationToken,
+struct Table {
+    sessions: HashMap<String, Arc<Session>>,
+    store: Option<Store>,
 }
 
 /// Every session is in use.
@@ -52,145 +47,82 @@ pub struct Session {
 pub struct Full;
 
 impl Sessions {
-    /// None yet.
+    /// Those that `file` knows of an earlier process, if there is one. Their clients are told that the catalogue
+    /// changed, since it may have.
     #[must_use]
-    pub fn new(limits: SessionLimits) -> Self {
-        Self { limits, began: Instant::now(), table: Mutex::default() }
+    pub fn new(limits: SessionLimits, file: Option<PathBuf>, telemetry: &Telemetry) -> Self {
+        let began = Instant::now();
+        let (store, known) = file.map(|file| Store::open(file, limits.count, telemetry.clone())).unzip();
+        let known = known.into_iter().flatten().map(|id| (id, Arc::new(Session::new(began, 0))));
+        let table = Mutex::new(Table { sessions: known.collect(), store });
+        Self { limits, began, table }
     }
 
-    /// Begins a session for a client that has seen no catalogue, or this `version` of it. Returns its id: 128 random
-    /// bits.
+    /// Begins a session for a client that knows this `version` of the catalogue. Returns its id: 128 random bits.
     ///
     /// # Errors
     /// There are too many, none of them idle.
     pub fn begin(&self, version: u64) -> Result<String, Full> {
         let mut table = lock(&self.table);
-        self.expire(&mut table);
-        if table.len() >= self.limits.count {
-            let oldest = table
-                .iter()
-                .filter(|(_, session)| session.is_idle())
-                .min_by_key(|(_, session)| session.used_ms.load(Ordering::Relaxed))
-                .map(|(id, _)| id.clone());
-            table.remove(&oldest.ok_or(Full)?);
+        table.expire(elapsed_ms(self.began), self.limits.idle);
+        if table.sessions.len() >= self.limits.count {
+            table.displace()?;
         }
         let id = random_id();
-        let session = Session::new(self.began, version);
-        session.touch();
-        table.insert(id.clone(), Arc::new(session));
+        table.sessions.insert(id.clone(), Arc::new(Session::new(self.began, version)));
+        table.store(|store| store.begun(&id));
         Ok(id)
     }
 
     /// The session with this id, marked as used now.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<Arc<Session>> {
-        let session = lock(&self.table).get(id).cloned()?;
+        let session = lock(&self.table).sessions.get(id).cloned()?;
         session.touch();
         Some(session)
     }
 
     /// Ends a session: its calls are cancelled, its streams close. Returns whether there was one.
     pub fn end(&self, id: &str) -> bool {
-        let Some(session) = lock(&self.table).remove(id) else { return false };
-        session.ended.cancel();
-        for (_, call) in lock(&session.calls).values() {
-            call.cancel();
-        }
+        let mut table = lock(&self.table);
+        let Some(session) = table.sessions.remove(id) else { return false };
+        table.store(|store| store.ended(id));
+        drop(table);
+        session.end();
         true
     }
+}
 
-    fn expire(&self, table: &mut HashMap<String, Arc<Session>>) {
-        let now = elapsed_ms(self.began);
-        let idle = u64::try_from(self.limits.idle.as_millis()).unwrap_or(u64::MAX);
-        table.retain(|_, session| {
-            !session.is_idle() || now.saturating_sub(session.used_ms.load(Ordering::Relaxed)) < idle
+impl Table {
+    fn expire(&mut self, now_ms: u64, idle: Duration) {
+        let idle = u64::try_from(idle.as_millis()).unwrap_or(u64::MAX);
+        let expired = |session: &Session| session.is_idle() && now_ms.saturating_sub(session.used_ms()) >= idle;
+        let store = &mut self.store;
+        self.sessions.retain(|id, session| {
+            let stays = !expired(session);
+            if let (false, Some(store)) = (stays, store.as_mut()) {
+                store.ended(id);
+            }
+            stays
         });
     }
-}
 
-impl Session {
-    fn new(began: Instant, version: u64) -> Self {
-        Self {
-            began,
-            used_ms: AtomicU64::new(0),
-            busy: AtomicUsize::new(0),
-            calls: Mutex::default(),
-            next_call: AtomicU64::new(0),
-            announced: AtomicU64::new(version),
-            ended: CancellationToken::new(),
+    /// Makes room by the session that was idle longest.
+    fn displace(&mut self) -> Result<(), Full> {
+        let idle = self.sessions.iter().filter(|(_, session)| session.is_idle());
+        let oldest = idle.min_by_key(|(_, session)| session.used_ms()).map(|(id, _)| id.clone()).ok_or(Full)?;
+        self.sessions.remove(&oldest);
+        self.store(|store| store.ended(&oldest));
+        Ok(())
+    }
+
+    fn store(&mut self, event: impl FnOnce(&mut Store)) {
+        if let Some(store) = &mut self.store {
+            event(store);
+            if store.has_grown() {
+                store.rewrite(self.sessions.keys().map(String::as_str));
+            }
         }
-    }
-
-    /// Keeps the session from expiring as long as the guard lives.
-    #[must_use]
-    pub fn occupy(self: &Arc<Self>) -> Occupied {
-        self.busy.fetch_add(1, Ordering::Relaxed);
-        Occupied(Arc::clone(self))
-    }
-
-    /// Notes a call in flight: `cancel` is cancelled by [`Session::cancel`] of its id and by the session's end.
-    #[must_use]
-    pub fn enter(self: &Arc<Self>, id: Id, cancel: CancellationToken) -> InFlight {
-        let key = self.next_call.fetch_add(1, Ordering::Relaxed);
-        let ending = cancel.clone();
-        lock(&self.calls).insert(key, (id, cancel));
-        if self.ended.is_cancelled() {
-            ending.cancel();
-        }
-        InFlight { key, occupied: self.occupy() }
-    }
-
-    /// Cancels the calls with this id; clients that use one twice at a time cancel both.
-    pub fn cancel(&self, id: &Id) {
-        for (_, call) in lock(&self.calls).values().filter(|(other, _)| other == id) {
-            call.cancel();
-        }
-    }
-
-    /// Whether the client has to be told of this version of the catalogue; asked by each of its streams, true once.
-    #[must_use]
-    pub fn is_news(&self, version: u64) -> bool {
-        self.announced.swap(version, Ordering::AcqRel) != version
-    }
-
-    fn is_idle(&self) -> bool {
-        self.busy.load(Ordering::Relaxed) == 0
-    }
-
-    fn touch(&self) {
-        self.used_ms.store(elapsed_ms(self.began), Ordering::Relaxed);
-    }
-}
-
-/// See [`Session::occupy`].
-#[derive(Debug)]
-pub struct Occupied(Arc<Session>);
-
-impl Occupied {
-    /// Which session.
-    #[must_use]
-    pub fn session(&self) -> &Session {
-        &self.0
-    }
-}
-
-impl Drop for Occupied {
-    fn drop(&mut self) {
-        self.0.touch();
-        self.0.busy.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// See [`Session::enter`].
-#[derive(Debug)]
-pub struct InFlight {
-    key: u64,
-    occupied: Occupied,
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        lock(&self.occupied.0.calls).remove(&self.key);
     }
 }
 
@@ -217,7 +149,7 @@ mod tests {
     use super::*;
 
     fn sessions(count: usize, idle: Duration) -> Sessions {
-        Sessions::new(SessionLimits { count, idle })
+        Sessions::new(SessionLimits { count, idle }, None, &Telemetry::new())
     }
 
     const LONG: Duration = Duration::from_secs(3600);
@@ -260,31 +192,15 @@ mod tests {
     }
 
     #[test]
-    fn cancelling_concerns_the_calls_with_that_id_and_the_end_all_of_them() {
-        let sessions = sessions(10, LONG);
-        let id = sessions.begin(1).unwrap();
-        let session = sessions.find(&id).unwrap();
-        let tokens = [CancellationToken::new(), CancellationToken::new(), CancellationToken::new()];
-        let ids = [Id::Number(1), Id::Number(1), Id::Text("1".into())];
-        let calls: Vec<_> =
-            ids.iter().zip(&tokens).map(|(id, token)| session.enter(id.clone(), token.clone())).collect();
-        session.cancel(&Id::Number(1));
-        assert_eq!(tokens.each_ref().map(CancellationToken::is_cancelled), [true, true, false]);
-        sessions.end(&id);
-        assert!(tokens[2].is_cancelled());
-        let late = CancellationToken::new();
-        let _late = session.enter(Id::Number(9), late.clone());
-        assert!(late.is_cancelled(), "a call that raced the end is cancelled too");
-        drop(calls);
-        assert_eq!(lock(&session.calls).len(), 1);
-    }
-
-    #[test]
-    fn a_change_is_news_once_whatever_the_number_of_streams() {
-        let sessions = sessions(10, LONG);
-        let session = sessions.find(&sessions.begin(4).unwrap()).unwrap();
-        assert!(!session.is_news(4));
-        assert!(session.is_news(5));
-        assert!(!session.is_news(5));
+    fn with_a_file_sessions_outlive_the_process_and_learn_of_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let start = || Sessions::new(SessionLimits::default(), Some(dir.path().join("sessions")), &Telemetry::new());
+        let before = start();
+        let (kept, ended) = (before.begin(7).unwrap(), before.begin(7).unwrap());
+        before.end(&ended);
+        drop(before);
+        let after = start();
+        assert!(after.find(&ended).is_none());
+        assert!(after.find(&kept).unwrap().is_news(7));
     }
 }

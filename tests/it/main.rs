@@ -11,6 +11,7 @@ mod dependencies;
 mod exhaustion;
 mod families;
 mod gateway;
+mod layering; // which room may know what
 mod readme;
 mod recovery;
 mod session_stdio;

@@ -1,7 +1,10 @@
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::client::Client;
 use crate::support::endpoint::Endpoint;
+use crate::support::wait::wait_for;
 
 async fn both(endpoint: &Endpoint) -> [Client; 2] {
     [Client::legacy(&endpoint.url).await, Client::modern(&endpoint.url)]
@@ -188,4 +191,34 @@ async fn a_long_silence_becomes_a_stream_for_clients_that_take_one() {
     let answer: Value = exchange.next().await.expect("the answer");
     assert_eq!(answer["result"]["content"][0]["text"], "released");
     assert_eq!(exchange.next().await, None);
+}
+
+#[tokio::test]
+async fn each_call_is_accounted_for_once_however_it_ends() {
+    let endpoint = Endpoint::start().await;
+    let client = Client::modern(&endpoint.url);
+    for tool in ["s__echo", "s__echo", "s__fail", "s__refuse", "s__panic", "s__nobody", "s__nobody_else"] {
+        client.call(tool, json!({})).await;
+    }
+    let waiting = tokio::spawn(async move { client.call("s__hang", json!({})).await });
+    endpoint.started(6).await;
+    waiting.abort();
+    endpoint.abandoned(2).await;
+    let counted = async || {
+        let text = endpoint.telemetry.render();
+        let counts = text.lines().filter(|line| line.starts_with("mcp_client_operation_duration_seconds_count{"));
+        let mut counts: Vec<(String, String)> = counts
+            .map(|line| {
+                let (labels, count) = line.rsplit_once(' ').expect("a value");
+                let error = labels.split("error_type=\"").nth(1).and_then(|rest| rest.split('"').next());
+                (error.unwrap_or_default().to_owned(), count.to_owned())
+            })
+            .collect();
+        counts.sort();
+        (counts.len() == 6).then_some(counts)
+    };
+    let counts = wait_for("the cancelled call is accounted for", Duration::from_secs(5), counted).await;
+    let expected = [("", "2"), ("-32602", "2"), ("-32603", "1"), ("-7", "1"), ("cancelled", "1"), ("down", "1")];
+    assert_eq!(counts, expected.map(|(error, count)| (error.to_owned(), count.to_owned())));
+    assert!(!endpoint.telemetry.render().contains("nobody"), "what clients make up is no label");
 }

@@ -26,6 +26,7 @@ pub struct Endpoint {
     pub address: SocketAddr,
     pub catalogue: Catalogue,
     pub calls: Arc<Calls>,
+    pub telemetry: Telemetry,
     pub shutdown: CancellationToken,
     ended: JoinHandle<usize>,
 }
@@ -60,11 +61,11 @@ impl Endpoint {
         let address = listener.tcp_address().unwrap_or_else(|| ([127, 0, 0, 1], 0).into());
         let catalogue = Catalogue::new(Naming::Prefixed);
         catalogue.replace("s", TOOLS.map(tool).into());
-        let (calls, shutdown) = (Arc::<Calls>::default(), CancellationToken::new());
+        let (calls, telemetry, shutdown) = (Arc::<Calls>::default(), Telemetry::new(), CancellationToken::new());
         let upstream = Arc::new(Fake { catalogue: catalogue.clone(), calls: Arc::clone(&calls) });
-        let serving = serve(listener, upstream, options, Telemetry::default(), shutdown.clone(), grace);
+        let serving = serve(listener, upstream, options, telemetry.clone(), shutdown.clone(), grace);
         let ended = tokio::spawn(serving);
-        Self { url: format!("http://{address}/mcp"), address, catalogue, calls, shutdown, ended }
+        Self { url: format!("http://{address}/mcp"), address, catalogue, calls, telemetry, shutdown, ended }
     }
 
     /// Waits until the gateway has ended; returns the number of connections it dropped.
