@@ -4,6 +4,10 @@
 
 mod admin;
 mod calls;
+mod child_close;
+mod child_inheritance;
+mod child_stderr;
+mod child_survivors;
 mod config;
 mod contract;
 mod demo;

@@ -7,6 +7,7 @@ pub mod configs;
 pub mod endpoint;
 pub mod exchange;
 pub mod journal;
+pub mod nursery;
 pub mod ports;
 pub mod procfs;
 pub mod refusing;

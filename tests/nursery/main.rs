@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use mcp_sidecar::config::settings::StdioSettings;
 use mcp_sidecar::core::generation::Generation;
-use mcp_sidecar::driver::child::{Child, Nursery, NurseryOptions, Pipes, guardian, guardian_main};
+use mcp_sidecar::driver::child::{Child, Nursery, NurseryOptions, Pipes, Stdin, guardian, guardian_main};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
@@ -49,7 +49,7 @@ struct Server {
 }
 
 struct Pair {
-    stdin: pipe::Sender,
+    stdin: Stdin,
     stdout: BufReader<pipe::Receiver>,
 }
 
@@ -113,9 +113,7 @@ impl Host {
 
     async fn close(&self, name: &str, order: &Value) -> Value {
         let child = self.child(name);
-        if order["keep_pipes"] != json!(true) {
-            self.servers.lock().unwrap().get_mut(name).unwrap().pipes = None;
-        }
+        self.servers.lock().unwrap().get_mut(name).unwrap().pipes = None;
         let begin = Instant::now();
         let proved = tokio::time::timeout(millis(&order["within"]), child.close(millis(&order["bound"]))).await.is_ok();
         json!({"proved": proved, "ms": u64::try_from(begin.elapsed().as_millis()).unwrap()})

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use super::exit;
 use super::kin;
-use super::process::Child;
+use super::process::Process;
 use super::procfs::Stat;
 
 /// The part of the bound that a server has after its stdin was closed, and again after SIGTERM. What is left is for
@@ -22,16 +22,11 @@ const LAST_LOOK: Duration = Duration::from_millis(100);
 const FIRST_KILL: Duration = Duration::from_millis(100);
 const LAST_KILL: Duration = Duration::from_secs(1);
 
-impl Child {
-    /// Ends the process and its whole family: waits, SIGTERM, waits, SIGKILL, and again. The caller has dropped its end
-    /// of stdin before. A family whose leader is over already gets SIGTERM at once.
-    ///
-    /// Returns when the end is proved, however late: the process has exited, and nothing that still runs is in its
-    /// group, descends from it or carries its generation's mark. `bound` (0.3 of it per step) only sets the pace; who
-    /// wants to give up drops the future, and may come back.
-    pub async fn close(&self, bound: Duration) {
-        let mut proved = self.inner.proved.lock().await;
-        if *proved {
+impl Process {
+    /// As [`Child::close`](super::Child::close) promises.
+    pub(super) async fn close(&self, bound: Duration) {
+        let mut turn = self.turn.lock().await;
+        if turn.is_none() {
             return;
         }
         let patience = bound.mul_f64(PATIENCE);
@@ -51,14 +46,14 @@ impl Child {
         }
         // Its last words are read by now; whoever else holds the pipe is none of us.
         self.exited().await;
-        self.inner.attendant.abort();
-        exit::reap(&*self.inner.process);
-        self.inner.registry.disown(self.pid());
-        *proved = true;
+        self.attendant.abort();
+        exit::reap(&*self.descriptor);
+        self.registry.disown(self.id());
+        *turn = None;
     }
 
     fn is_over(&self) -> bool {
-        exit::peek(self.inner.process.as_fd()).is_some()
+        exit::peek(self.descriptor.as_fd()).is_some()
     }
 
     /// Whether the end is proved within this time; says no earlier where the leader is over and its family stays.
@@ -95,14 +90,14 @@ impl Child {
 
     /// `None` if that can't be told.
     async fn living(&self) -> Option<Vec<Stat>> {
-        let kin = self.inner.kin.clone();
+        let kin = self.kin.clone();
         tokio::task::spawn_blocking(move || kin.living()).await.ok()
     }
 
     async fn signal(&self, signal: Signal) {
         // The leader is not reaped yet, so the group's id is still its own.
-        let _ = rustix::process::kill_process_group(self.inner.pid, signal);
-        let group = self.pid();
+        let _ = rustix::process::kill_process_group(self.pid, signal);
+        let group = self.id();
         let mut rest = self.living().await.unwrap_or_default();
         rest.retain(|member| member.group != group);
         kin::signal_all(&rest, signal);

@@ -77,10 +77,15 @@ pub fn watch(process: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     registered.map_err(Into::into)
 }
 
-/// Handlers are undone by `exec`, but what is ignored stays ignored.
+/// Handlers are undone by `exec`, but what is ignored stays ignored. `libc::signal` would leave out the two signals that
+/// the C library keeps to itself.
 fn set_all_signals(disposition: libc::sighandler_t) {
+    // The kernel's `struct sigaction` begins with the handler; all the rest is zero, and fits.
+    let mut action = [0_usize; 8];
+    action[0] = disposition;
+    let none = std::ptr::null_mut::<libc::c_void>();
     for signal in 1..=64 {
-        // SAFETY: installs no handler; refused for SIGKILL and SIGSTOP, and for those of the C library.
-        unsafe { libc::signal(signal, disposition) };
+        // SAFETY: `action` is valid for reads, and names no handler; refused for SIGKILL and SIGSTOP.
+        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), none, 8) };
     }
 }

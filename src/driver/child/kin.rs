@@ -81,10 +81,35 @@ pub fn signal_all(family: &[Stat], signal: Signal) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    use super::super::mark::Mark;
     use super::*;
 
     fn stat(pid: u32, parent: u32) -> Stat {
         Stat { pid, parent, group: pid, start: 0, alive: true }
+    }
+
+    #[test]
+    fn a_descendant_that_was_seen_once_is_known_for_good() {
+        let script = "env -i setsid sleep 60 & wait";
+        let mut shell = Command::new("sh").args(["-c", script]).process_group(0).spawn().unwrap();
+        let marking = Marking { mark: Mark::of_ourselves().unwrap(), server: String::new(), generation: String::new() };
+        let kin = Kin::new(Stat::of(shell.id()).unwrap(), marking);
+        let begin = Instant::now();
+        let leads_a_group = |pid: &u32| Stat::of(*pid).is_some_and(|stat| stat.group == *pid);
+        while !kin.remembered.lock().unwrap().keys().any(leads_a_group) {
+            assert!(begin.elapsed() < Duration::from_secs(10), "no descendant with a group of its own");
+            kin.remember();
+        }
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        let family = kin.living();
+        signal_all(&family, Signal::KILL);
+        assert_eq!(family.len(), 1, "{family:?}");
+        assert_eq!(family[0].group, family[0].pid);
     }
 
     #[test]

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{OwnedMutexGuard, oneshot};
+use tokio::sync::oneshot;
 
 use super::command::{self, Launched, Order};
 use super::forker::Forker;
 use super::guard::Guard;
 use super::leftover::{self, Leftover};
 use super::mark::Mark;
-use super::process::{self, Child, Pipes};
+use super::process::{self, Child, Pipes, Turn};
 use super::registry::Registry;
 use super::{control, reaper};
 use crate::config::settings::StdioSettings;
@@ -23,9 +23,6 @@ use crate::core::cause::{Cause, CauseKind};
 use crate::core::generation::Generation;
 use crate::telemetry::Telemetry;
 use crate::telemetry::note::Note;
-
-/// The pace at which a process is closed that nobody waits for any more.
-const ABANDONED: Duration = Duration::from_secs(1);
 
 /// What a nursery needs to know.
 #[derive(Clone, Debug)]
@@ -49,7 +46,7 @@ struct Inner {
     forker: Forker,
     guard: Guard,
     telemetry: Telemetry,
-    /// Per server: held until a start is answered, or what it started and nobody took is gone.
+    /// Per server: held from the start of a process until its end is proved.
     turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -83,8 +80,8 @@ impl Nursery {
 
     /// Starts one generation's process. Has to be called on a runtime, which then watches the process.
     ///
-    /// Dropping the future does not stop a start under way: its process is then closed as soon as it is there, and no
-    /// other process of this server is started before.
+    /// Waits for as long as the end of this server's last process is not proved. Dropping the future does not stop a
+    /// start under way: its process is then killed as soon as it is there.
     ///
     /// # Errors
     /// `CommandNotFound` or `SpawnFailed`, in words for the operator and without secrets.
@@ -126,20 +123,12 @@ impl Nursery {
         left
     }
 
-    async fn deliver(
-        self,
-        order: Arc<Order>,
-        turn: OwnedMutexGuard<()>,
-        reply: oneshot::Sender<Result<(Child, Pipes), Cause>>,
-    ) {
+    /// Sees a start through; an answer that nobody takes is dropped, and with it the process.
+    async fn deliver(self, order: Arc<Order>, turn: Turn, reply: oneshot::Sender<Result<(Child, Pipes), Cause>>) {
         let launched = self.launch(order.clone()).await;
         let (registry, telemetry) = (self.inner.registry.clone(), self.inner.telemetry.clone());
-        let outcome = launched.and_then(|launched| Child::adopt(launched, &order, registry, telemetry));
-        if let Err(Ok((child, pipes))) = reply.send(outcome) {
-            drop(pipes);
-            child.close(ABANDONED).await;
-        }
-        drop(turn);
+        let outcome = launched.and_then(|launched| Child::adopt(launched, &order, registry, telemetry, turn));
+        let _ = reply.send(outcome);
     }
 
     async fn launch(&self, order: Arc<Order>) -> Result<Launched, Cause> {

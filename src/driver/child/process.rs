@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
-use tokio::sync::watch;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::task::AbortHandle;
 
 use super::command::{Launched, Order};
@@ -19,6 +20,7 @@ use super::kin::{self, Kin};
 use super::redact::Redactor;
 use super::registry::Registry;
 use super::stderr::{StderrLog, Tail};
+use super::stdin::Stdin;
 use crate::core::cause::{Cause, CauseKind};
 use crate::telemetry::Telemetry;
 use crate::telemetry::note::Note;
@@ -34,31 +36,41 @@ const LAST_WORDS: usize = 1 << 20;
 /// How often to look for an exit that nobody announces any more.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// The right to have a process of one server.
+pub(super) type Turn = OwnedMutexGuard<()>;
+
 /// One process of ours. Clones are the same process.
 ///
-/// Dropped without [`close`](Child::close) it is killed with its family, unproved.
+/// When the last clone is dropped before [`close`](Child::close) has returned, the process and its family are killed.
+/// Whatever happens, no other process of this server is started before the end of this one is proved.
 #[derive(Clone)]
 pub struct Child {
-    pub(super) inner: Arc<Inner>,
+    held: Arc<Held>,
 }
 
 /// Our ends of stdin and stdout. Dropping stdin is what asks a server to end.
 #[derive(Debug)]
 pub struct Pipes {
     /// The server reads this.
-    pub stdin: pipe::Sender,
+    pub stdin: Stdin,
     /// The server writes this.
     pub stdout: pipe::Receiver,
 }
 
-pub(super) struct Inner {
+struct Held {
+    process: Arc<Process>,
+    runtime: Handle,
+}
+
+/// What is known of a process, and what closing it takes.
+pub(super) struct Process {
     pub(super) pid: Pid,
-    pub(super) process: Arc<OwnedFd>,
+    pub(super) descriptor: Arc<OwnedFd>,
     pub(super) kin: Arc<Kin>,
     pub(super) registry: Registry,
     pub(super) attendant: AbortHandle,
-    /// Whether the end of the whole family is proved and the process reaped.
-    pub(super) proved: tokio::sync::Mutex<bool>,
+    /// Keeps other processes of this server from being started; `None` once the end of the whole family is proved.
+    pub(super) turn: tokio::sync::Mutex<Option<Turn>>,
     exit: watch::Receiver<Option<ExitInfo>>,
     tail: Tail,
 }
@@ -76,9 +88,10 @@ impl Child {
         order: &Order,
         registry: Registry,
         telemetry: Telemetry,
+        turn: Turn,
     ) -> Result<(Self, Pipes), Cause> {
         let pid = launched.pid;
-        Self::watch(launched, order, &registry, telemetry).map_err(|error| {
+        Self::watch(launched, order, &registry, telemetry, turn).map_err(|error| {
             abandon(pid, &registry);
             Cause::new(CauseKind::SpawnFailed, format!("cannot watch `{}`: {error}", order.settings.command))
         })
@@ -89,70 +102,99 @@ impl Child {
         order: &Order,
         registry: &Registry,
         telemetry: Telemetry,
+        turn: Turn,
     ) -> io::Result<(Self, Pipes)> {
         let pipes = Pipes {
-            stdin: pipe::Sender::from_owned_fd(launched.stdin)?,
+            stdin: Stdin::new(launched.stdin, launched.kin.clone())?,
             stdout: pipe::Receiver::from_owned_fd(launched.stdout)?,
         };
-        let process = Arc::new(launched.process);
+        let descriptor = Arc::new(launched.process);
         let (tail, redactor) = (Tail::default(), Redactor::new(&order.settings));
         let note = move |note: &Note| telemetry.note(note);
         let log = StderrLog::new(&order.server, order.generation, redactor, tail.clone(), Instant::now(), note);
         let (announce, exit) = watch::channel(None);
         let attendant = Attendant {
-            process: control::watch(process.clone())?,
+            process: control::watch(descriptor.clone())?,
             stderr: pipe::Receiver::from_owned_fd(launched.stderr)?,
             log,
             buffer: vec![0; CHUNK],
         };
-        let inner = Inner {
+        let process = Process {
             pid: launched.pid,
-            process,
+            descriptor,
             kin: launched.kin,
             registry: registry.clone(),
             attendant: tokio::spawn(attendant.attend(announce)).abort_handle(),
-            proved: tokio::sync::Mutex::new(false),
+            turn: tokio::sync::Mutex::new(Some(turn)),
             exit,
             tail,
         };
-        Ok((Self { inner: Arc::new(inner) }, pipes))
+        let held = Held { process: Arc::new(process), runtime: Handle::current() };
+        Ok((Self { held: Arc::new(held) }, pipes))
     }
 
     /// Its process id, also that of its process group.
     #[must_use]
     pub fn pid(&self) -> u32 {
-        self.inner.pid.as_raw_nonzero().get().unsigned_abs()
+        self.held.process.id()
     }
 
     /// Resolves once the process itself has exited, for any number of waiters, now or later. Its descendants may still
     /// live, and what it wrote to stderr is in [`stderr_tail`](Self::stderr_tail).
     pub async fn exited(&self) -> ExitInfo {
-        let mut exit = self.inner.exit.clone();
-        if let Ok(info) = exit.wait_for(Option::is_some).await {
-            return info.unwrap_or(ExitInfo::Unknown);
-        }
-        loop {
-            if let Some(info) = exit::peek(self.inner.process.as_fd()) {
-                return info;
-            }
-            tokio::time::sleep(LOOK).await;
-        }
+        self.held.process.exited().await
     }
 
     /// The last lines of stderr: at most 8 KiB, lossy UTF-8 without control characters and known secrets.
     #[must_use]
     pub fn stderr_tail(&self) -> String {
-        self.inner.tail.text()
+        self.held.process.tail.text()
+    }
+
+    /// Ends the process and its whole family: waits for the end of its input to do it, SIGTERM, waits, SIGKILL, and
+    /// again. The caller has dropped its end of stdin before. A family whose leader is over already gets SIGTERM at once.
+    ///
+    /// Returns when the end is proved, however late: the process has exited, and nothing that still runs is in its
+    /// group, descends from it or carries its generation's mark. `bound` (0.3 of it per step) only sets the pace; who
+    /// wants to give up drops the future, and may come back.
+    pub async fn close(&self, bound: Duration) {
+        self.held.process.close(bound).await;
     }
 }
 
-impl Drop for Inner {
+impl Drop for Held {
     fn drop(&mut self) {
-        if *self.proved.get_mut() {
-            return;
+        let process = self.process.clone();
+        // On a runtime that is over this does nothing, and the process's own drop is what is left.
+        self.runtime.spawn(async move { process.close(Duration::ZERO).await });
+    }
+}
+
+impl Process {
+    pub(super) fn id(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    pub(super) async fn exited(&self) -> ExitInfo {
+        let mut exit = self.exit.clone();
+        if let Ok(info) = exit.wait_for(Option::is_some).await {
+            return info.unwrap_or(ExitInfo::Unknown);
         }
-        kin::signal_all(&self.kin.living(), Signal::KILL);
-        abandon(self.pid, &self.registry);
+        loop {
+            if let Some(info) = exit::peek(self.descriptor.as_fd()) {
+                return info;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.turn.get_mut().is_some() {
+            kin::signal_all(&self.kin.living(), Signal::KILL);
+            abandon(self.pid, &self.registry);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::{Pid, Signal};
 
 /// One process, as `/proc/PID/stat` shows it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pub pid: i32,
     pub parent: i32,
@@ -62,6 +62,15 @@ pub fn living_with_environment(entry: &str) -> Vec<Process> {
     let holds = |pid: i32| {
         fs::read(format!("/proc/{pid}/environ"))
             .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|found| found == entry.as_bytes()))
+    };
+    processes().into_iter().filter(|process| process.is_alive() && holds(process.pid)).collect()
+}
+
+/// Living processes with `argument` on their command line.
+pub fn living_with_argument(argument: &str) -> Vec<Process> {
+    let holds = |pid: i32| {
+        fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| line.split(|byte| *byte == 0).any(|found| found == argument.as_bytes()))
     };
     processes().into_iter().filter(|process| process.is_alive() && holds(process.pid)).collect()
 }
