@@ -77,7 +77,7 @@ pub(super) struct Process {
 
 impl fmt::Debug for Child {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Child").field("pid", &self.inner.pid).finish_non_exhaustive()
+        f.debug_struct("Child").field("pid", &self.pid()).finish_non_exhaustive()
     }
 }
 
