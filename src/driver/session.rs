@@ -124,13 +124,16 @@ impl Session {
     pub async fn open(wire: Wire, options: SessionOptions, signals: mpsc::Sender<Signal>) -> Result<Self, OpenError> {
         let news = News::new(signals);
         let router = Router::new(Arc::clone(&news));
+        let protocol = match options.protocol {
+            ProtocolChoice::Auto if wire.is_legacy() => ProtocolChoice::Legacy,
+            chosen => chosen,
+        };
         let outlet = wire.start(Arc::<Router>::clone(&router));
         let link = Arc::new(Link { outlet, router, news });
         let mut end = End { link: Arc::clone(&link), protocol: None };
         let deadline = Instant::now() + options.start;
-        let Agreement { era, service } = handshake::shake(&link, options.protocol, options.remembered, deadline)
-            .await
-            .map_err(|failure| OpenError {
+        let Agreement { era, service } =
+            handshake::shake(&link, protocol, options.remembered, deadline).await.map_err(|failure| OpenError {
                 probe_killed_it: failure.after_probe && link.outlet.is_fragile() && may_recover(&failure.cause),
                 cause: failure.cause,
             })?;
@@ -212,6 +215,8 @@ impl Session {
         };
         match reply {
             Ok(_) => Ok(()),
+            // A refusal in HTTP's words is an answer, too.
+            Err(CallError::Failed(cause)) if cause.kind == CauseKind::HandshakeFailed => Ok(()),
             Err(CallError::OutcomeUnknown(cause) | CallError::NotExecuted(cause) | CallError::Failed(cause)) => {
                 Err(cause)
             }

@@ -2,6 +2,9 @@
 //!
 //! A wire understands envelopes and nothing more: payloads pass as the same JSON text in both directions.
 
+pub mod http;
+pub(crate) mod pace;
+pub mod sse;
 pub mod stdio;
 
 use std::fmt;
@@ -21,6 +24,8 @@ pub struct Wire(Kind);
 #[derive(Debug)]
 enum Kind {
     Stdio(stdio::Opened),
+    Http(http::Opened),
+    Sse(sse::Opened),
 }
 
 impl Wire {
@@ -28,7 +33,15 @@ impl Wire {
     pub fn start(self, inlet: Arc<dyn Inlet>) -> Outlet {
         match self.0 {
             Kind::Stdio(opened) => Outlet::Stdio(opened.start(inlet)),
+            Kind::Http(opened) => Outlet::Http(opened.start(inlet)),
+            Kind::Sse(opened) => Outlet::Sse(opened.start(inlet)),
         }
+    }
+
+    /// Whether this transport is older than the modern era.
+    #[must_use]
+    pub fn is_legacy(&self) -> bool {
+        matches!(self.0, Kind::Sse(_))
     }
 }
 
@@ -102,6 +115,10 @@ pub struct Mirrored {
 pub enum Outlet {
     /// A child's stdin.
     Stdio(Arc<stdio::Outlet>),
+    /// An HTTP endpoint.
+    Http(Arc<http::Outlet>),
+    /// An HTTP+SSE endpoint.
+    Sse(Arc<sse::Outlet>),
 }
 
 impl Outlet {
@@ -113,20 +130,26 @@ impl Outlet {
     pub async fn send(&self, outgoing: Outgoing) -> Result<(), Cause> {
         match self {
             Self::Stdio(outlet) => outlet.send(outgoing.text).await,
+            Self::Http(outlet) => outlet.send(outgoing).await,
+            Self::Sse(outlet) => outlet.send(outgoing).await,
         }
     }
 
     /// Stops waiting for the answer to a request. Whether the server has to be told by a notification as well.
-    pub fn forget(&self, _id: &Id) -> bool {
+    #[must_use]
+    pub fn forget(&self, id: &Id) -> bool {
         match self {
             Self::Stdio(_) => true,
+            Self::Http(outlet) => outlet.forget(id),
+            Self::Sse(outlet) => outlet.forget(id),
         }
     }
 
     /// Tells the transport which revision the handshake agreed on.
-    pub fn agreed(&self, _version: &str) {
+    pub fn agreed(&self, version: &str) {
         match self {
-            Self::Stdio(_) => {}
+            Self::Stdio(_) | Self::Sse(_) => {}
+            Self::Http(outlet) => outlet.agreed(version),
         }
     }
 
@@ -135,6 +158,7 @@ impl Outlet {
     pub fn is_fragile(&self) -> bool {
         match self {
             Self::Stdio(_) => true,
+            Self::Http(_) | Self::Sse(_) => false,
         }
     }
 
@@ -142,6 +166,8 @@ impl Outlet {
     pub async fn close(&self) {
         match self {
             Self::Stdio(outlet) => outlet.close().await,
+            Self::Http(outlet) => outlet.close().await,
+            Self::Sse(outlet) => outlet.abandon(),
         }
     }
 }
@@ -151,6 +177,8 @@ impl Outlet {
     pub fn abandon(&self) {
         match self {
             Self::Stdio(outlet) => outlet.abandon(),
+            Self::Http(outlet) => outlet.abandon(),
+            Self::Sse(outlet) => outlet.abandon(),
         }
     }
 }

@@ -18,6 +18,10 @@ mod gateway;
 mod layering; // which room may know what
 mod readme;
 mod recovery;
+mod session_http;
+mod session_http_loss;
+mod session_http_stream;
+mod session_sse;
 mod session_stdio;
 mod supervision; // the state machine: its table and its rules
 mod support;

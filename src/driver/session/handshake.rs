@@ -67,8 +67,7 @@ pub async fn shake(
     };
     agreed.map_err(|refusal| Failure {
         cause: match refusal {
-            Refusal::Final(cause) => cause,
-            Refusal::Otherwise(reason) => Cause::new(CauseKind::HandshakeFailed, reason),
+            Refusal::Otherwise(cause) | Refusal::Final(cause) => cause,
         },
         after_probe: handshake.probed,
     })
@@ -83,7 +82,7 @@ struct Handshake<'a> {
 /// Why one way of shaking hands failed.
 enum Refusal {
     /// The server may be of the other era.
-    Otherwise(String),
+    Otherwise(Cause),
     /// The other way can't do better.
     Final(Cause),
 }
@@ -127,7 +126,7 @@ impl Handshake<'_> {
         }
         match error {
             ClientInitializeError::JsonRpcError(error) => {
-                Refusal::Otherwise(format!("initialize was refused: {} ({})", error.message, error.code.0))
+                Refusal::otherwise(format!("initialize was refused: {} ({})", error.message, error.code.0))
             }
             ClientInitializeError::ExpectedInitResult(_) => Refusal::Final(Cause::new(
                 CauseKind::HandshakeFailed,
@@ -144,16 +143,16 @@ impl Handshake<'_> {
         let result = match probe(self.link, wait).await {
             Ok(Reply::Result(result)) => result,
             Ok(Reply::Error(error)) => {
-                return Err(Refusal::Otherwise(format!("server/discover was refused: {error}")));
+                return Err(Refusal::otherwise(format!("server/discover was refused: {error}")));
             }
             Err(CallError::Timeout(_) | CallError::Cancelled) => {
-                return Err(Refusal::Otherwise(format!("server/discover was not answered within {wait:?}")));
+                return Err(Refusal::otherwise(format!("server/discover was not answered within {wait:?}")));
             }
             Err(CallError::Failed(cause)) => return Err(Refusal::of(cause)),
             Err(CallError::OutcomeUnknown(cause) | CallError::NotExecuted(cause)) => return Err(Refusal::Final(cause)),
         };
         let peer = read_discovery(result.get())
-            .ok_or_else(|| Refusal::Otherwise("server/discover offers no revision that we know".to_owned()))?;
+            .ok_or_else(|| Refusal::otherwise("server/discover offers no revision that we know".to_owned()))?;
         self.link.outlet.agreed(peer.protocol_version.as_str());
         let adapter = Adapter::greeted(Arc::clone(self.link));
         let service = serve_directly(Handler::new(Arc::clone(&self.link.news)), adapter, Some(peer));
@@ -162,9 +161,13 @@ impl Handshake<'_> {
 }
 
 impl Refusal {
+    fn otherwise(reason: String) -> Self {
+        Self::Otherwise(Cause::new(CauseKind::HandshakeFailed, reason))
+    }
+
     /// Of a request that failed by itself: some failures have nothing to do with the era.
     fn of(cause: Cause) -> Self {
-        if cause.kind == CauseKind::AuthRequired { Self::Final(cause) } else { Self::Otherwise(cause.detail) }
+        if cause.kind == CauseKind::AuthRequired { Self::Final(cause) } else { Self::Otherwise(cause) }
     }
 }
 

@@ -154,7 +154,8 @@ impl Router {
         let Some(number) = id.as_number() else { return };
         if number < FIRST_ID {
             // A number that came back as a string is that number for rmcp, too.
-            return self.pass_on(Frame { id: Some(Id::Number(number)), ..frame });
+            self.pass_on(Frame { id: Some(Id::Number(number)), ..frame });
+            return;
         }
         let waiter = self.lock().waiting.remove(&number);
         if let (Some(waiter), Some(reply)) = (waiter, frame.into_reply()) {
@@ -181,10 +182,14 @@ impl Router {
         match method {
             "notifications/progress" => self.take_progress(frame.params),
             TOOLS_CHANGED if self.change_queued.swap(true, Ordering::Acquire) => {}
-            TOOLS_CHANGED => self.pass_on(frame),
+            TOOLS_CHANGED => self.pass_change_on(frame),
             // The life of a subscription is rmcp's.
-            "notifications/cancelled" | "notifications/subscriptions/acknowledged" => self.pass_on(frame),
-            _ if frame.id.is_some() => self.pass_on(frame),
+            "notifications/cancelled" | "notifications/subscriptions/acknowledged" => {
+                self.pass_on(frame);
+            }
+            _ if frame.id.is_some() => {
+                self.pass_on(frame);
+            }
             // Nothing that this program serves depends on another notification.
             _ => {}
         }
@@ -205,15 +210,25 @@ impl Router {
         }
     }
 
-    fn pass_on(&self, frame: Frame) {
-        let Some(protocol) = self.lock().protocol.clone() else { return };
+    fn pass_change_on(&self, frame: Frame) {
+        if !self.pass_on(frame) {
+            self.change_queued.store(false, Ordering::Release);
+            self.news.missed_some();
+        }
+    }
+
+    /// Whether rmcp gets the frame.
+    fn pass_on(&self, frame: Frame) -> bool {
+        let Some(protocol) = self.lock().protocol.clone() else { return false };
         let is_notification = frame.method.is_some() && frame.id.is_none();
         match protocol.try_send(frame) {
-            Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
-            Err(mpsc::error::TrySendError::Full(_)) if is_notification => {}
+            Ok(()) => true,
+            Err(mpsc::error::TrySendError::Closed(_)) => false,
+            Err(mpsc::error::TrySendError::Full(_)) if is_notification => false,
             Err(mpsc::error::TrySendError::Full(_)) => {
                 let detail = format!("more than {PROTOCOL_BACKLOG} requests of the server wait for their answers");
                 self.end(Cause::new(CauseKind::ProtocolViolation, detail));
+                false
             }
         }
     }

@@ -1,13 +1,15 @@
 //! A session with a real fixture process, opened by the library alone.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_sidecar::catalogue::snapshot::UpstreamTool;
-use mcp_sidecar::config::settings::ProtocolChoice;
+use mcp_sidecar::config::settings::{HttpSettings, ProtocolChoice, ProxySettings};
 use mcp_sidecar::driver::session::{CallError, Era, OpenError, Session, SessionOptions, Signal};
+use mcp_sidecar::driver::wire::http::{self, HttpClient};
 use mcp_sidecar::driver::wire::{Wire, stdio};
 use mcp_sidecar::jsonrpc::Reply;
 use mcp_sidecar::telemetry::Telemetry;
@@ -93,6 +95,35 @@ pub async fn legacy(flags: &[&str]) -> (Process, Session, mpsc::Receiver<Signal>
     (process, session, signals)
 }
 
+/// Settings of an HTTP server without headers.
+pub fn at(url: &str) -> HttpSettings {
+    HttpSettings::new(url.parse().expect("a URL"), "(shown)".to_owned(), BTreeMap::new())
+}
+
+/// An HTTP client without proxies.
+pub fn client() -> HttpClient {
+    HttpClient::new(&ProxySettings::default()).expect("a client")
+}
+
+/// The wire to a Streamable HTTP server.
+pub fn http_wire(url: &str) -> Wire {
+    http::open("fixture", &at(url), &client(), Telemetry::default())
+}
+
+/// A fixture that serves HTTP, and its URL.
+pub fn http_server(flags: &[&str]) -> (Process, String) {
+    let mut process = Process::start(&[&["--http"], flags].concat());
+    let url = process.first_line();
+    (process, url)
+}
+
+/// A session with a fixture that serves HTTP with these flags.
+pub async fn over_http(flags: &[&str]) -> (Process, Session, mpsc::Receiver<Signal>) {
+    let (process, url) = http_server(flags);
+    let (session, signals) = open_with(http_wire(&url), options()).await.expect("a session");
+    (process, session, signals)
+}
+
 /// Calls a tool with arguments given as JSON text.
 pub async fn call(session: &Session, tool: &str, arguments: &str) -> Result<Reply, CallError> {
     let arguments = RawValue::from_string(arguments.to_owned()).expect("JSON");
@@ -106,10 +137,13 @@ pub fn text(reply: Result<Reply, CallError>) -> String {
     result["content"][0]["text"].as_str().expect("text").to_owned()
 }
 
+/// Lines of a fixture's journal that contain `what`.
+pub fn journaled(journal: &Path, what: &str) -> usize {
+    let text = std::fs::read_to_string(journal).expect("text");
+    text.lines().filter(|line| line.contains(what)).count()
+}
+
 /// The definition of a tool as text.
 pub fn definition<'a>(tools: &'a [UpstreamTool], name: &str) -> &'a str {
     tools.iter().find(|tool| tool.name == name).expect("the tool is there").definition.get()
 }
-
-/// Something that several tasks add to.
-pub type Shared<T> = Arc<Mutex<Vec<T>>>;
