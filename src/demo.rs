@@ -41,7 +41,7 @@ async fn show(once: bool) -> Result<(), Trouble> {
         Err(Trouble::Unexpected(what)) => Err(Trouble::Unexpected(sidecar.with_log(&what))),
         Err(Trouble::Interrupted) => Err(Trouble::Interrupted),
     };
-    stage.chapter("");
+    stage.chapter("After the show");
     let served = match played {
         Ok(()) if !once => serve(&stage, &mut sidecar).await,
         played => played,

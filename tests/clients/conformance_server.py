@@ -3,8 +3,9 @@
 import asyncio
 
 import mcp_types as types
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="
@@ -61,12 +62,18 @@ CONTENT = {
     "test_error_handling": [text("This tool intentionally returns an error for testing")],
     "test_tool_with_progress": [text("done")],
     "json_schema_2020_12_tool": [text("ok")],
+    "test_trigger_tool_change": [text("changed")],
 }
+
+# Hears of changes in the era of 2026-07-28; sessions of the other hear by themselves.
+bus = InMemorySubscriptionBus()
+added = []
 
 
 async def list_tools(_context, _params):
     schemas = {name: {"type": "object"} for name in CONTENT} | {"json_schema_2020_12_tool": SCHEMA_2020_12}
-    tools = [types.Tool(name=name, description=f"Of the suite: {name}", input_schema=schemas[name]) for name in CONTENT]
+    tools = [types.Tool(name=name, description=f"Of the suite: {name}", input_schema=schemas[name]) for name in schemas]
+    tools += [types.Tool(name=name, description="Came later", input_schema={"type": "object"}) for name in added]
     return types.ListToolsResult(tools=tools)
 
 
@@ -77,13 +84,19 @@ async def call_tool(context, params):
         for progress in (0, 50, 100):
             await context.session.report_progress(progress, 100)
             await asyncio.sleep(0.05)
+    if params.name == "test_trigger_tool_change":
+        added.append(f"added_{len(added)}")
+        await bus.publish(ToolsListChanged())
+        await context.session.send_tool_list_changed()
     return types.CallToolResult(content=CONTENT[params.name], is_error=params.name == "test_error_handling")
 
 
 async def main():
-    server = Server("conformance", version="1", on_list_tools=list_tools, on_call_tool=call_tool)
+    handlers = {"on_list_tools": list_tools, "on_call_tool": call_tool, "on_subscriptions_listen": ListenHandler(bus)}
+    server = Server("conformance", version="1", **handlers)
+    options = server.create_initialization_options(NotificationOptions(tools_changed=True))
     async with stdio_server() as (reader, writer):
-        await server.run(reader, writer, server.create_initialization_options())
+        await server.run(reader, writer, options)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-BINARY = Path(os.environ.get("MCP_SIDECAR_BINARY", ROOT / "target/debug/mcp-sidecar")).resolve()
+BINARY = Path(os.environ.get("SIDECAR_UNDER_TEST", ROOT / "target/debug/mcp-sidecar")).resolve()
 MODULES = ROOT / ".test-env/node/node_modules"
 NODE = MODULES / "node/bin/node"
 EVERYTHING = MODULES / "@modelcontextprotocol/server-everything/dist/index.js"
@@ -58,6 +58,8 @@ class Sidecar:
             self.process = subprocess.Popen(
                 [BINARY, "run", "--config", self.directory / "sidecar.toml"]
                 + ["--listen", f"127.0.0.1:{self.port}", "--admin", f"127.0.0.1:{self.admin}"],
+                # What is set for the user's own sidecar is not meant for this one.
+                env={key: value for key, value in os.environ.items() if not key.startswith("MCP_SIDECAR_")},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
