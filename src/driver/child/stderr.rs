@@ -22,21 +22,29 @@ const SUPPRESSED_EVERY: Duration = Duration::from_secs(10);
 
 /// The last lines, shared with whoever explains an ending.
 #[derive(Clone, Default)]
-pub struct Tail(Arc<Mutex<VecDeque<String>>>);
+pub struct Tail(Arc<Mutex<Lines>>);
+
+#[derive(Default)]
+struct Lines {
+    lines: VecDeque<String>,
+    /// Of all lines with their newlines, in bytes.
+    size: usize,
+}
 
 impl Tail {
     /// At most 8 KiB, oldest line first.
     pub fn text(&self) -> String {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 
     fn push(&self, line: String) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.push_back(line);
-        let mut size: usize = lines.iter().map(|line| line.len() + 1).sum();
-        while size > TAIL {
-            size -= lines.pop_front().map_or(size, |line| line.len() + 1);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.size += line.len() + 1;
+        kept.lines.push_back(line);
+        while kept.size > TAIL {
+            let Some(oldest) = kept.lines.pop_front() else { break };
+            kept.size -= oldest.len() + 1;
         }
     }
 }
