@@ -5,6 +5,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::json;
 
+use crate::support::freezer::Freezer;
 use crate::support::nursery::{Host, close_order, copy_for_everyone, is_root, program};
 use crate::support::procfs;
 use crate::support::sidecar::{PATIENCE, fixture};
@@ -155,6 +156,23 @@ async fn a_start_that_nobody_waits_for_never_makes_two_processes() {
     assert!(given_up > 0, "the starts were too fast to be given up");
     assert!(!lock.with_extension("overlap").exists(), "two processes of one server at once");
     assert_eq!(host.family(), []);
+}
+
+#[tokio::test]
+async fn a_child_that_nobody_holds_keeps_its_place_until_it_is_dead() {
+    let Some(freezer) = Freezer::new() else { return };
+    let mut host = Host::start();
+    let frozen = host.spawn("server", &[]).await;
+    host.call("server", "pid").await;
+    freezer.freeze(frozen);
+    host.ask(json!({"op": "drop", "server": "server"})).await;
+    let mut hasty = host.order("server", &[]);
+    (hasty["op"], hasty["micros"]) = (json!("abandon"), json!(500_000));
+    assert_eq!(host.ask(hasty).await["given_up"], json!(true));
+    assert_eq!(host.family().len(), 1, "only the frozen one");
+    drop(freezer);
+    host.spawn("server", &[]).await;
+    assert!(!procfs::is_alive(frozen));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::json;
 
+use crate::support::freezer::Freezer;
 use crate::support::nursery::{Host, is_root, program};
 use crate::support::procfs;
 use crate::support::sidecar::PATIENCE;
@@ -116,24 +117,17 @@ async fn the_next_start_ends_what_is_left_and_leaves_others_alone() {
 
 #[tokio::test]
 async fn a_leftover_that_cannot_be_ended_is_named() {
-    let freezer = format!("/sys/fs/cgroup/freezer/mcp-sidecar-test-{}", std::process::id());
-    if !is_root() || std::fs::create_dir(&freezer).is_err() {
-        eprintln!("skipped: needs root and the freezer of cgroup v1");
-        return;
-    }
-    let set = |file: &str, value: &str| std::fs::write(format!("{freezer}/{file}"), value).expect("the freezer obeys");
+    let Some(freezer) = Freezer::new() else { return };
     let mut dead = Host::start();
     let pid = dead.spawn("frozen", &[]).await;
     dead.call("frozen", "pid").await;
-    set("cgroup.procs", &pid.to_string());
-    set("freezer.state", "FROZEN");
+    freezer.freeze(pid);
     let (proved, _) = dead.close("frozen", Duration::from_millis(200), Duration::from_secs(1)).await;
     dead.kill();
     let mut next = Host::start();
     let answer = next.ask(json!({"op": "leftovers", "bound": 500})).await;
-    set("freezer.state", "THAWED");
+    drop(freezer);
     dead.wait_for_no_family(PATIENCE).await;
-    std::fs::remove_dir(&freezer).expect("it is empty");
     assert!(!proved, "a frozen process is not dead");
     assert_eq!(answer["left"], json!([{"server": "frozen", "pid": pid}]));
 }

@@ -6,6 +6,7 @@ pub mod client;
 pub mod configs;
 pub mod endpoint;
 pub mod exchange;
+pub mod freezer;
 pub mod journal;
 pub mod nursery;
 pub mod ports;
