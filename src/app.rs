@@ -115,6 +115,8 @@ impl Running {
             listen: mcp.address(),
             admin: admin.as_ref().map(Listener::address).unwrap_or_default(),
         };
+        let upkeep = telemetry.clone();
+        tokio::spawn(async move { upkeep.keep_up().await });
         running.open_endpoint(mcp, &settings, telemetry);
         if let Some(listener) = admin {
             running.open_admin(listener, &settings, telemetry, heartbeats, process);
