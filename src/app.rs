@@ -19,6 +19,7 @@ use crate::core::verdict::ReadyPolicy;
 use crate::driver::child::{Nursery, NurseryOptions};
 use crate::driver::fleet::Fleet;
 use crate::driver::target::Report;
+use crate::driver::wire::http::HttpClient;
 use crate::exit::ExitReason;
 use crate::gateway::{self, GatewayOptions};
 use crate::heartbeat::Heartbeats;
@@ -82,6 +83,8 @@ impl Running {
         let nursery =
             Nursery::open(options).map_err(|error| ExitReason::Internal(format!("process control: {error}")))?;
         let leftovers = nursery.end_leftovers(LEFTOVERS_BOUND).await;
+        let http =
+            HttpClient::new(&settings.proxy).map_err(|cause| ExitReason::Internal(format!("HTTP client: {cause}")))?;
         let heartbeats = Heartbeats::new();
         let (to_us, reports) = mpsc::unbounded_channel();
         let common = Common {
@@ -89,6 +92,7 @@ impl Running {
             replay: settings.replay,
             nursery: nursery.clone(),
             leftovers,
+            http,
             catalogue: Catalogue::new(settings.naming),
             telemetry: telemetry.clone(),
             heartbeats: heartbeats.clone(),

@@ -18,6 +18,7 @@ use crate::driver::fleet::TargetHandle;
 use crate::driver::flight::FlightLog;
 use crate::driver::incarnation::Workshop;
 use crate::driver::target::{self, Message, Parts, Report};
+use crate::driver::wire::http::HttpClient;
 use crate::heartbeat::Heartbeats;
 use crate::telemetry::Telemetry;
 
@@ -32,6 +33,8 @@ pub struct Common {
     pub nursery: Nursery,
     /// Processes of dead supervisors that could not be ended.
     pub leftovers: Vec<Leftover>,
+    /// Talks HTTP.
+    pub http: HttpClient,
     /// Where tools are published.
     pub catalogue: Catalogue,
     /// Where facts go.
@@ -51,7 +54,7 @@ pub struct Crew {
 impl Crew {
     /// Prepares the target of one server; its loop waits for [`Crew::start`].
     pub fn enlist(&mut self, server: ServerSettings, common: &Common) -> TargetHandle {
-        let Common { hold, replay, nursery, leftovers, catalogue, telemetry, heartbeats, reports } = common;
+        let Common { hold, replay, nursery, leftovers, http, catalogue, telemetry, heartbeats, reports } = common;
         let policy = policy(&server);
         let name = server.name.clone();
         telemetry.add_target(&name, policy.max_attempts);
@@ -80,6 +83,7 @@ impl Crew {
             server: Arc::new(server),
             nursery: nursery.clone(),
             leftovers: leftovers.iter().filter(|leftover| leftover.server == name).cloned().collect(),
+            http: http.clone(),
             memory: Memory::default(),
             telemetry: telemetry.clone(),
             inbox,

@@ -71,12 +71,16 @@ async fn shake_hands(
     started: Instant,
     signals: &mpsc::Sender<Signal>,
 ) -> Result<Session, Cause> {
-    match &workshop.server.transport {
-        Transport::Stdio(stdio) => shake_hands_with_child(workshop, stdio, generation, cradle, started, signals).await,
-        Transport::Http(_) | Transport::Sse(_) => {
-            Err(Cause::new(CauseKind::ConnectRefused, "HTTP servers are not connected yet by this build"))
+    let server = &workshop.server;
+    let wire = match &server.transport {
+        Transport::Stdio(stdio) => {
+            return shake_hands_with_child(workshop, stdio, generation, cradle, started, signals).await;
         }
-    }
+        Transport::Http(http) => wire::http::open(&server.name, http, &workshop.http, workshop.telemetry.clone()),
+        Transport::Sse(http) => wire::sse::open(&server.name, http, &workshop.http, workshop.telemetry.clone()).await?,
+    };
+    let options = options(workshop, server.protocol, started.elapsed());
+    Session::open(wire, options, signals.clone()).await.map_err(|error| error.cause)
 }
 
 /// As [`shake_hands`], with one extra spawn for a child that dies of being asked for the modern era.

@@ -11,6 +11,7 @@ use super::connect::{self, Memory};
 use super::live::{Live, Pulse};
 use super::session::{Session, Signal};
 use super::target::Message;
+use super::wire::http::HttpClient;
 use crate::catalogue::snapshot::UpstreamTool;
 use crate::config::settings::ServerSettings;
 use crate::core::cause::{Cause, CauseKind};
@@ -32,6 +33,8 @@ pub struct Workshop {
     pub nursery: Nursery,
     /// Processes of it that a dead supervisor left behind and that could not be ended.
     pub leftovers: Vec<Leftover>,
+    /// Talks HTTP.
+    pub http: HttpClient,
     /// What was learned about the server in earlier generations.
     pub memory: Memory,
     /// Where facts and notes go.
