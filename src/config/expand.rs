@@ -142,4 +142,18 @@ mod tests {
     fn what_may_be_shown_holds_nothing_that_was_put_in() {
         assert_eq!(expanded("--token=${T}&${NONE:-canary}").unwrap().shown, "--token=***&***");
     }
+
+    proptest::proptest! {
+        #[test]
+        fn a_text_without_a_brace_behind_a_dollar_stays_what_it_is(text in "[a-z$} ]{0,20}") {
+            proptest::prop_assert_eq!(expanded(&text).unwrap().text, text);
+        }
+
+        #[test]
+        fn no_template_breaks_the_reader(text in "[$TE{}:=-]{0,20}") {
+            if let Ok(expanded) = expanded(&text) {
+                proptest::prop_assert!(!expanded.shown.contains("secret"));
+            }
+        }
+    }
 }

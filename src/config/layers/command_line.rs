@@ -1,7 +1,5 @@
 //! The highest layer: what was typed.
 
-use std::path::Path;
-
 use figment::value::{Dict, Value};
 
 use super::syntax::Syntax;
@@ -11,11 +9,17 @@ use crate::config::violation::Violation;
 
 /// A layer per flag, `--set` last: it is the more deliberate way to say something.
 pub(super) fn layers(args: &ConfigArgs, violations: &mut Vec<Violation>) -> Vec<Layer> {
-    let state_dir = args.state_dir.as_deref().map(Path::to_string_lossy);
+    let state_dir = args.state_dir.as_deref().and_then(|path| {
+        let wrong = || Violation::new("state_dir", "is not valid UTF-8").from("command line --state-dir");
+        path.to_str().or_else(|| {
+            violations.push(wrong());
+            None
+        })
+    });
     let flags = [
         ("--listen", "listen", args.listen.as_deref()),
         ("--admin", "admin", args.admin.as_deref()),
-        ("--state-dir", "state_dir", state_dir.as_deref()),
+        ("--state-dir", "state_dir", state_dir),
         ("--log-format", "log.format", args.log_format.as_deref()),
         ("--log-level", "log.level", args.log_level.as_deref()),
     ];

@@ -183,4 +183,14 @@ mod tests {
             assert!(error.contains("duplicate") || error.contains("stands twice"), "{error}");
         }
     }
+
+    proptest::proptest! {
+        /// Whatever stands in a file, reading it ends without a panic.
+        #[test]
+        fn no_text_breaks_a_reader(text in r#"([a-c]|[\[\]{}:,"'#=&*!|>?%@. \n\t-]|1|~|é|\PC){0,40}"#) {
+            for syntax in [Syntax::Toml, Syntax::Yaml, Syntax::Json] {
+                let _ = syntax.parse(&text);
+            }
+        }
+    }
 }

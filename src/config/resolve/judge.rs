@@ -103,9 +103,22 @@ impl<'a> Judge<'a> {
         self.read(scope, key, read, meanings[0])
     }
 
-    /// Texts of a list that is no secret.
-    pub(super) fn list(&mut self, scope: Scope<'_>, key: &'static str) -> Vec<String> {
-        self.read(scope, key, |_, value| values::list(value), Vec::new()).value
+    /// Texts of a list that is no secret; `judge_entry` says what an entry should be, if it isn't.
+    pub(super) fn list(
+        &mut self,
+        scope: Scope<'_>,
+        key: &'static str,
+        judge_entry: impl Fn(&str) -> Result<(), &'static str>,
+    ) -> Vec<String> {
+        let read = |_, value: &Value| {
+            let list = values::list(value)?;
+            let wrong = list.iter().find_map(|entry| Some((entry, judge_entry(entry).err()?)));
+            match wrong {
+                Some((entry, right)) => Err(format!("holds {}, which should be {right}", toml_text::quoted(entry))),
+                None => Ok(list),
+            }
+        };
+        self.read(scope, key, read, Vec::new()).value
     }
 
     /// Reads an option that has a default.

@@ -10,6 +10,7 @@ use super::judge::{Judge, Judged, Scope};
 use super::{server, supervision, values};
 use crate::config::settings::{LogSettings, Naming, Readiness, Replay, ServerSettings, Settings};
 use crate::config::{duration, proxy, suggest};
+use crate::listener::origin::{HostPort, Origin};
 
 /// Where Kubernetes looks for the last words.
 const TERMINATION_LOG: &str = "/dev/termination-log";
@@ -33,8 +34,8 @@ pub(super) fn settings(judge: &mut Judge<'_>) -> Settings {
     let fail_on_startup_error = judge.bool(Scope::Program, "fail_on_startup_error").value;
     let policies = [Readiness::Started, Readiness::RequiredNow, Readiness::Any, Readiness::None];
     let readiness = judge.choice(Scope::Program, "readiness", policies).value;
-    let allowed_hosts = judge.list(Scope::Program, "allowed_hosts");
-    let allowed_origins = judge.list(Scope::Program, "allowed_origins");
+    let allowed_hosts = judge.list(Scope::Program, "allowed_hosts", host);
+    let allowed_origins = judge.list(Scope::Program, "allowed_origins", origin);
     let state_dir = judge.path(Scope::Program, "state_dir").map(|(path, _)| path);
     let termination_log = termination_log(judge);
     let log = log(judge);
@@ -65,6 +66,16 @@ pub(super) fn settings(judge: &mut Judge<'_>) -> Settings {
         servers,
         warnings: std::mem::take(&mut judge.warnings),
     }
+}
+
+/// The guard of the listeners must be able to read it, or it would admit nobody.
+fn host(entry: &str) -> Result<(), &'static str> {
+    HostPort::parse(entry).map(|_| ()).ok_or("a host name, with or without a port, e.g. sidecar.example.com")
+}
+
+fn origin(entry: &str) -> Result<(), &'static str> {
+    let right = "an origin, e.g. https://app.example.com or http://localhost:*";
+    Origin::parse(entry).map(|_| ()).ok_or(right)
 }
 
 fn termination_log(judge: &mut Judge<'_>) -> Option<PathBuf> {

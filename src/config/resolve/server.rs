@@ -9,8 +9,8 @@ use super::judge::{Judge, Scope};
 use super::supervision::{Supervision, supervision};
 use crate::config::expand::Expanded;
 use crate::config::settings::{ProtocolChoice, ServerSettings, Transport};
-use crate::config::toml_text;
 use crate::config::violation::Violation;
+use crate::config::{suggest, toml_text};
 
 const LONGEST_NAME: usize = 64;
 
@@ -51,7 +51,15 @@ fn server(judge: &mut Judge<'_>, name: &str, value: &Value, fail_on_startup_erro
     let transport = match (has_command, has_url) {
         (true, true) => object(judge, name, value, "has both a command and a url; a server has exactly one of them"),
         (false, false) => {
-            object(judge, name, value, "has neither a command nor a url; a server has exactly one of them")
+            let others = judge.raw.tree.get("servers").and_then(Value::as_dict).into_iter().flat_map(Dict::keys);
+            let near = suggest::nearest(name, others.map(String::as_str).filter(|other| *other != name));
+            let hint = suggest::did_you_mean(near.map(|near| format!("server {near}")));
+            object(
+                judge,
+                name,
+                value,
+                format!("has neither a command nor a url; a server has exactly one of them{hint}"),
+            )
         }
         (true, false) => of_command(judge, name, command, transport),
         (false, true) => of_url(judge, name, transport),

@@ -37,6 +37,8 @@ fn each_bound_and_rule_is_judged_and_named() {
         ("fail_on_startup_error = \"yes\"", "must be true or false"),
         ("readiness = \"required\"", "must be one of started, required-now, any, none"),
         ("allowed_hosts = 1", "must be a list of texts"),
+        ("allowed_hosts = [\"a\", \"http://b\"]", "holds \"http://b\", which should be a host name"),
+        ("allowed_origins = \"https://a, b\"", "holds \"b\", which should be an origin"),
         ("log = \"json\"", "log (file FILE): must be a table, not a text"),
         ("log.level = \"inof\"", "did you mean info?"),
         ("log.level = \"a=b=c\"", "is no filter"),

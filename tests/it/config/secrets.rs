@@ -22,6 +22,13 @@ fn a_token_may_stand_in_a_file_of_its_own() {
 }
 
 #[test]
+fn a_token_in_a_file_may_refer_to_a_variable() {
+    let given = file(&format!("token = \"${{T}}\"{SERVER}"));
+    assert!(given.error().contains("uses variable T, which is not set"));
+    assert_eq!(given.variable("T", "t").settings().token.expect("a token").expose_secret(), "t");
+}
+
+#[test]
 fn env_and_headers_may_stand_in_files_of_their_own() {
     let given = given().write("key", "k${T}\n");
     let path = given.path("key");

@@ -117,6 +117,12 @@ fn a_later_file_may_change_a_server_without_defining_it_again() {
 }
 
 #[test]
+fn a_misspelt_server_in_an_override_is_told_the_likely_name() {
+    let error = file("[servers.github]\ncommand = \"x\"").set("servers.gihub.required=false").error();
+    assert!(error.ends_with("did you mean server github?"), "{error}");
+}
+
+#[test]
 fn names_that_variables_cannot_tell_apart_are_warned_of() {
     let settings = file("[servers.a-b]\ncommand = \"x\"\n[servers.A_B]\ncommand = \"x\"").settings();
     assert!(settings.warnings.iter().any(|warning| warning.contains("A_B and a-b") || warning.contains("a-b and A_B")));

@@ -118,6 +118,13 @@ fn toolhive_variables_are_ignored_with_a_warning() {
 }
 
 #[test]
+fn toolhive_asked_for_in_our_own_variables_is_refused() {
+    let given = file(SERVER).variable("MCP_SIDECAR_TOOLHIVE__MODE", "local");
+    assert!(given.error().contains("not supported by this version"));
+    file(SERVER).variable("MCP_SIDECAR_TOOLHIVE__MODE", "off").settings();
+}
+
+#[test]
 fn systemds_state_directory_is_the_default() {
     let given = file(SERVER).variable("STATE_DIRECTORY", "/var/lib/a:/var/lib/b");
     assert_eq!(given.settings().state_dir, Some("/var/lib/a".into()));
