@@ -29,6 +29,7 @@ fn each_bound_and_rule_is_judged_and_named() {
         ("token = \"a b\"", "only visible ASCII"),
         ("token = 12345", "token = \"***\" (file FILE): must be a text; put it in quotes"),
         ("token_file = \"/no/such\"", "token = \"***\" (file FILE): cannot read /no/such: "),
+        ("token_file = \"/no/such\"\nlisten = \"0.0.0.0:1\"", "cannot read /no/such: "),
         ("token = \"a\"\ntoken_file = \"b\"", "only one of them can count"),
         ("replay = \"always\"", "must be one of never, read-only, idempotent"),
         ("naming = \"plan\"", "naming = \"plan\" (file FILE): must be one of prefixed, plain; did you mean plain?"),
