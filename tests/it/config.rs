@@ -2,6 +2,7 @@
 
 mod layers;
 mod mcp_json;
+mod process;
 mod rules;
 mod secrets;
 mod servers;
