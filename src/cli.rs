@@ -19,10 +19,10 @@ Examples:
   mcp-sidecar config check --config sidecar.toml
   mcp-sidecar demo
 
-Every option can also stand in a file or in the environment (MCP_SIDECAR_LISTEN, MCP_SIDECAR_RECONNECT__MAX_ATTEMPTS, …);
+Every option can also stand in a file or in the environment (MCP_SIDECAR_LISTEN, MCP_SIDECAR_RECONNECT__MAX_ATTEMPTS, …); \
 the command line beats the environment, the environment beats files, a later file beats an earlier one.
 
-Exit codes of run: 0 stopped, 1 a reconnection budget is exhausted, 2 usage, 69 cannot do its job at start,
+Exit codes of run: 0 stopped, 1 a reconnection budget is exhausted, 2 usage, 69 cannot do its job at start, \
 70 internal error or incomplete stop, 78 configuration invalid.";
 
 /// Keeps an agent's MCP servers usable for weeks: supervises them and serves their tools at one stable endpoint.
