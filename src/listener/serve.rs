@@ -53,8 +53,6 @@ pub async fn serve(
                     Ok(Accepted::Tcp(stream)) if full => refuse(|text| stream.try_write(text)),
                     Ok(Accepted::Unix(stream)) if full => refuse(|text| stream.try_write(text)),
                     Ok(Accepted::Tcp(stream)) => {
-                        // Else each small response waits for the delayed ACK of the one before: 40 ms.
-                        let _ = stream.set_nodelay(true);
                         connections.spawn(connection(stream, router.clone(), limits, shutdown.clone()));
                     }
                     Ok(Accepted::Unix(stream)) => {
@@ -80,7 +78,12 @@ enum Accepted {
 
 async fn accept(listener: &Listener) -> io::Result<Accepted> {
     match listener {
-        Listener::Tcp(tcp) => Ok(Accepted::Tcp(tcp.accept().await?.0)),
+        Listener::Tcp(tcp) => {
+            let (stream, _) = tcp.accept().await?;
+            // Else each small event waits for the delayed ACK of the one before: 40 ms.
+            let _ = stream.set_nodelay(true);
+            Ok(Accepted::Tcp(stream))
+        }
         Listener::Unix(unix, _) => Ok(Accepted::Unix(unix.accept().await?.0)),
     }
 }
@@ -185,6 +188,15 @@ mod tests {
         let reading = stream.read_to_string(&mut text);
         let _ = tokio::time::timeout(Duration::from_secs(5), reading).await.expect("the server closes");
         text
+    }
+
+    #[tokio::test]
+    async fn small_answers_do_not_wait_for_the_delayed_ack_of_others() {
+        let address = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
+        let listener = bind(&address, &SocketAccess::default()).await.unwrap();
+        let _client = TcpStream::connect(listener.tcp_address().unwrap()).await.unwrap();
+        let Accepted::Tcp(stream) = accept(&listener).await.unwrap() else { panic!("a TCP listener") };
+        assert!(stream.nodelay().unwrap());
     }
 
     #[tokio::test]

@@ -40,7 +40,7 @@ pub struct Calls {
 }
 
 /// The tools that the fake upstream's one server `s` has.
-const TOOLS: [&str; 8] = ["echo", "progress", "paced", "hang", "wait", "panic", "fail", "refuse"];
+const TOOLS: [&str; 7] = ["echo", "progress", "hang", "wait", "panic", "fail", "refuse"];
 
 impl Endpoint {
     pub async fn start() -> Self {
@@ -134,16 +134,13 @@ impl Fake {
                     r#"{{"zLast":1.10,"content":[],"structuredContent":{arguments},"_meta":{meta}}}"#
                 )))
             }
-            "progress" | "paced" => {
+            "progress" => {
                 let count: u32 = serde_json::from_str(arguments).expect("a number of notifications");
                 for n in 1..=count {
                     let params = format!(r#"{{"progress":{n},"progressToken":7,"total":{count},"x":1.10}}"#);
                     match &call.progress {
                         Some(progress) => progress.send(raw(&params)).await.expect("a receiver"),
                         None => break,
-                    }
-                    if tool == "paced" {
-                        tokio::time::sleep(Duration::from_millis(2)).await;
                     }
                 }
                 Answer::Result(raw(r#"{"content":[{"type":"text","text":"done"}]}"#))
