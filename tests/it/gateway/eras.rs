@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
-use crate::support::client::{Client, http_client};
+use crate::support::client::Client;
 use crate::support::endpoint::{Endpoint, tool};
 
 async fn post(endpoint: &Endpoint, headers: &[(&str, &str)], body: String) -> (u16, Value) {
-    let mut request = http_client().post(&endpoint.url).body(body);
+    let mut request = endpoint.http.post(&endpoint.url).body(body);
     request = request.header("content-type", "application/json").header("accept", "application/json");
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -146,7 +146,7 @@ async fn what_is_no_message_is_refused_with_a_reason() {
     assert!(answer["error"]["message"].as_str().is_some_and(|message| message.contains("Batches")));
     let (status, answer) = post(&endpoint, &[], "{".to_owned()).await;
     assert_eq!((status, &answer["error"]["code"]), (400, &json!(-32700)));
-    let request = http_client().post(&endpoint.url).header("content-type", "text/plain").body("{}");
+    let request = endpoint.http.post(&endpoint.url).header("content-type", "text/plain").body("{}");
     assert_eq!(request.send().await.expect("an answer").status().as_u16(), 415);
 }
 

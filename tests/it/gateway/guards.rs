@@ -6,7 +6,7 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::support::client::{Client, http_client};
+use crate::support::client::Client;
 use crate::support::endpoint::Endpoint;
 
 async fn status(request: reqwest::RequestBuilder) -> u16 {
@@ -17,7 +17,8 @@ async fn status(request: reqwest::RequestBuilder) -> u16 {
 fn call(endpoint: &Endpoint, path: &str) -> reqwest::RequestBuilder {
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
     let params = json!({"name": "s__echo", "arguments": {}, "_meta": meta});
-    http_client()
+    endpoint
+        .http
         .post(format!("http://{}{path}", endpoint.address))
         .header("content-type", "application/json")
         .header("mcp-protocol-version", "2026-07-28")
@@ -45,7 +46,7 @@ async fn a_rebound_host_or_a_foreign_page_gets_403_everywhere_and_changes_nothin
             for method in
                 [reqwest::Method::GET, reqwest::Method::DELETE, reqwest::Method::OPTIONS, reqwest::Method::PUT]
             {
-                let request = http_client().request(method.clone(), &url).header("mcp-session-id", &session);
+                let request = endpoint.http.request(method.clone(), &url).header("mcp-session-id", &session);
                 let request = request.header("access-control-request-method", "POST");
                 assert_eq!(status(request.header(*name, value)).await, 403, "{method} {path} {name}: {value}");
             }
@@ -70,7 +71,7 @@ async fn hosts_and_origins_that_are_configured_are_served_and_browsers_told_so()
     let response = request.bearer_auth("s3cret").send().await.expect("an answer");
     assert_eq!(response.status().as_u16(), 200);
     assert_eq!(response.headers()["access-control-allow-origin"], origin.1);
-    let preflight = http_client().request(reqwest::Method::OPTIONS, &endpoint.url).header(origin.0, origin.1);
+    let preflight = endpoint.http.request(reqwest::Method::OPTIONS, &endpoint.url).header(origin.0, origin.1);
     let preflight = preflight.header("access-control-request-method", "POST");
     let preflight = preflight.header("access-control-request-headers", "mcp-name, authorization");
     let response = preflight.send().await.expect("an answer");
@@ -87,7 +88,7 @@ async fn without_the_token_nothing_is_served_on_any_path() {
         assert_eq!(response.status().as_u16(), 401, "{path}");
         assert!(response.headers()["www-authenticate"].to_str().is_ok_and(|value| value.starts_with("Bearer")));
         assert_eq!(status(call(&endpoint, path).bearer_auth("wrong")).await, 401);
-        assert_eq!(status(http_client().get(format!("http://{}{path}", endpoint.address))).await, 401);
+        assert_eq!(status(endpoint.http.get(format!("http://{}{path}", endpoint.address))).await, 401);
     }
     assert_eq!(endpoint.calls.started.load(Ordering::SeqCst), 0);
     assert_eq!(status(call(&endpoint, "/mcp").bearer_auth("s3cret")).await, 200);

@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::client::{Client, http_client};
+use crate::support::client::Client;
 use crate::support::endpoint::Endpoint;
 
 #[tokio::test]
@@ -23,7 +23,7 @@ async fn ten_megabytes_pass_both_ways() {
 async fn a_body_beyond_the_limit_is_refused_announced_or_not() {
     let requests = RequestLimits { body: 10_000, ..RequestLimits::default() };
     let endpoint = Endpoint::start_with(GatewayOptions { requests, ..GatewayOptions::default() }, Duration::ZERO).await;
-    let post = || http_client().post(&endpoint.url).header("content-type", "application/json");
+    let post = || endpoint.http.post(&endpoint.url).header("content-type", "application/json");
     let announced = post().body("x".repeat(10_001)).send().await.expect("an answer");
     assert_eq!(announced.status().as_u16(), 413);
     let chunks = futures_util::stream::iter((0..11).map(|_| Ok::<_, std::io::Error>("x".repeat(1000))));

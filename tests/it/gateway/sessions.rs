@@ -1,11 +1,11 @@
 use serde_json::json;
 
-use crate::support::client::{Client, http_client};
+use crate::support::client::Client;
 use crate::support::endpoint::Endpoint;
 
 async fn status(endpoint: &Endpoint, method: reqwest::Method, session: Option<&str>) -> u16 {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
-    let mut request = http_client().request(method, &endpoint.url).body(body);
+    let mut request = endpoint.http.request(method, &endpoint.url).body(body);
     request =
         request.header("content-type", "application/json").header("accept", "application/json, text/event-stream");
     if let Some(session) = session {
@@ -48,7 +48,7 @@ async fn deleting_a_session_ends_its_calls_and_streams_and_nothing_else() {
 async fn modern_clients_have_no_sessions_to_open_or_delete() {
     let endpoint = Endpoint::start().await;
     for method in [reqwest::Method::GET, reqwest::Method::DELETE, reqwest::Method::PUT] {
-        let request = http_client().request(method.clone(), &endpoint.url).header("mcp-protocol-version", "2026-07-28");
+        let request = endpoint.http.request(method.clone(), &endpoint.url).header("mcp-protocol-version", "2026-07-28");
         let response = request.send().await.expect("an answer");
         assert_eq!(response.status().as_u16(), 405, "{method}");
         assert_eq!(response.headers()["allow"], "POST");

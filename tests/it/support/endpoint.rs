@@ -18,11 +18,14 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::client::http_client;
 use super::wait::wait_until;
 
 /// A running gateway; stops when dropped.
 pub struct Endpoint {
     pub url: String,
+    /// For requests that no client of ours would send.
+    pub http: reqwest::Client,
     pub address: SocketAddr,
     pub catalogue: Catalogue,
     pub calls: Arc<Calls>,
@@ -65,7 +68,16 @@ impl Endpoint {
         let upstream = Arc::new(Fake { catalogue: catalogue.clone(), calls: Arc::clone(&calls) });
         let serving = serve(listener, upstream, options, telemetry.clone(), shutdown.clone(), grace);
         let ended = tokio::spawn(serving);
-        Self { url: format!("http://{address}/mcp"), address, catalogue, calls, telemetry, shutdown, ended }
+        Self {
+            url: format!("http://{address}/mcp"),
+            http: http_client(),
+            address,
+            catalogue,
+            calls,
+            telemetry,
+            shutdown,
+            ended,
+        }
     }
 
     /// Waits until the gateway has ended; returns the number of connections it dropped.
