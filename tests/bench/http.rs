@@ -127,7 +127,10 @@ impl FixtureOverHttp {
     pub async fn start() -> Self {
         let port = free_port();
         let mut command = Command::new(fixture());
-        command.args(["--http", &port.to_string()]).stdin(Stdio::null()).stdout(Stdio::null());
+        command
+            .args(["--http", "--http-json", "--no-sessions", "--http-port", &port.to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
         let child = command.spawn().expect("the fixture starts");
         wait_until("the fixture listens", PATIENCE, async || TcpStream::connect(("127.0.0.1", port)).await.is_ok())
             .await;

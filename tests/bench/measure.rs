@@ -15,15 +15,15 @@ pub struct Plan {
     pub sequential: usize,
     /// Calls at each concurrency, per round.
     pub concurrent: usize,
-    /// Whether latencies are judged.
-    pub judge_latency: bool,
+    /// Whether latency and memory are judged, which says something only about a release build.
+    pub judge: bool,
 }
 
 impl Plan {
     /// What the bounds are judged on.
-    pub const FULL: Self = Self { rounds: 3, sequential: 2_000, concurrent: 10_000, judge_latency: true };
+    pub const FULL: Self = Self { rounds: 3, sequential: 2_000, concurrent: 10_000, judge: true };
     /// Whether all of it still works.
-    pub const SMOKE: Self = Self { rounds: 1, sequential: 100, concurrent: 500, judge_latency: false };
+    pub const SMOKE: Self = Self { rounds: 1, sequential: 100, concurrent: 500, judge: false };
 }
 
 /// How the call is made.

@@ -9,6 +9,8 @@ use crate::support::sidecar::{Sidecar, fixture};
 pub struct Memory {
     /// One server, nobody connected.
     pub idle: u64,
+    /// What the guardian has of it.
+    pub guardian: u64,
     /// The most it ever had while 64 callers called.
     pub under_load: u64,
     /// Ten servers, nobody connected.
@@ -18,6 +20,7 @@ pub struct Memory {
 pub async fn measure(plan: &Plan) -> Memory {
     let sidecar = with_servers(1).await;
     let idle = resident(&sidecar);
+    let guardian = idle - procfs::resident_kib(sidecar.pid()).map_or(0, |own| own.min(idle));
     let callers = (0..64).map(|caller| {
         let (url, calls) = (sidecar.url(), plan.concurrent / 64);
         tokio::spawn(async move {
@@ -34,7 +37,7 @@ pub async fn measure(plan: &Plan) -> Memory {
     let under_load = sum_over(&sidecar, procfs::peak_kib);
     drop(sidecar);
     let ten_servers = resident(&with_servers(10).await);
-    Memory { idle, under_load, ten_servers }
+    Memory { idle, guardian, under_load, ten_servers }
 }
 
 async fn with_servers(count: usize) -> Sidecar {
