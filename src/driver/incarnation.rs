@@ -83,7 +83,15 @@ pub async fn run(workshop: Arc<Workshop>, generation: Generation, close: Cancell
     };
     let session = match opened {
         Some(Ok(Ok((session, tools)))) => {
-            serve(&workshop, generation, &cradle, &session, tools, began, &mut heard, &close).await;
+            let live = Arc::new(Live {
+                generation,
+                server: Arc::from(workshop.server.name.as_str()),
+                opened_in: began.elapsed(),
+                session: session.clone(),
+                child: cradle.child().await,
+                pulse: Pulse::new(Instant::now()),
+            });
+            serve(&workshop, live, tools, &mut heard, &close).await;
             Some(session)
         }
         Some(Ok(Err(cause))) => {
@@ -115,25 +123,14 @@ pub async fn run(workshop: Arc<Workshop>, generation: Generation, close: Cancell
 /// From the finished first sync to the ending, whichever sign of it comes first.
 async fn serve(
     workshop: &Workshop,
-    generation: Generation,
-    cradle: &Cradle,
-    session: &Session,
+    live: Arc<Live>,
     tools: Vec<UpstreamTool>,
-    began: Instant,
     heard: &mut mpsc::Receiver<Signal>,
     close: &CancellationToken,
 ) {
-    let child = cradle.child().await;
-    let live = Arc::new(Live {
-        generation,
-        server: Arc::from(workshop.server.name.as_str()),
-        opened_in: began.elapsed(),
-        session: session.clone(),
-        child: child.clone(),
-        pulse: Pulse::new(Instant::now()),
-    });
+    let generation = live.generation;
     workshop.tell(Message::Opened { live: Arc::clone(&live), tools });
-    let ended = ending(session, child.as_ref());
+    let ended = ending(&live.session, live.child.as_ref());
     tokio::pin!(ended);
     let cause = loop {
         tokio::select! {
