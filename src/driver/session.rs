@@ -7,6 +7,7 @@
 mod exchange;
 mod handshake;
 mod listen;
+mod mirror;
 mod news;
 mod peer;
 mod router;
@@ -33,6 +34,7 @@ use crate::telemetry::Telemetry;
 use crate::telemetry::note::Note;
 use exchange::{Bystanders, Link, Patience};
 use handshake::Agreement;
+use mirror::Mirrors;
 use news::News;
 use router::Router;
 use text::Request;
@@ -111,6 +113,7 @@ struct Inner {
     link: Arc<Link>,
     era: Era,
     tools_offered: bool,
+    mirrors: Mirrors,
     options: SessionOptions,
     _tasks: Vec<AbortOnDropHandle<()>>,
     _end: End,
@@ -149,7 +152,8 @@ impl Session {
                 tasks.push(spawn(listen::keep_listening(peer, Arc::clone(&link.news))));
             }
         }
-        Ok(Self(Arc::new(Inner { link, era, tools_offered: tools.is_some(), options, _tasks: tasks, _end: end })))
+        let (tools_offered, mirrors) = (tools.is_some(), Mirrors::default());
+        Ok(Self(Arc::new(Inner { link, era, tools_offered, mirrors, options, _tasks: tasks, _end: end })))
     }
 
     /// The era that the server speaks.
@@ -169,10 +173,14 @@ impl Session {
     /// # Errors
     /// Of kind `ListFailed`, or why the generation ended.
     pub async fn list_tools(&self) -> Result<Vec<UpstreamTool>, Cause> {
-        let Inner { link, era, options, .. } = &*self.0;
+        let Inner { link, era, options, mirrors, .. } = &*self.0;
+        link.news.listing();
         let listing = tools::list(link, *era, options.list).await?;
         for (tool, reason) in listing.rejected {
             options.telemetry.note(&Note::ToolRejected { server: options.server.clone(), tool, reason });
+        }
+        if *era == Era::Modern {
+            mirrors.learn(&listing.tools);
         }
         Ok(listing.tools)
     }
@@ -190,10 +198,10 @@ impl Session {
         progress: Option<mpsc::Sender<Box<RawValue>>>,
         cancel: &CancellationToken,
     ) -> Result<Reply, CallError> {
-        let Inner { link, era, options, .. } = &*self.0;
+        let Inner { link, era, options, mirrors, .. } = &*self.0;
         let name = Value::from(tool).to_string();
         let params: Vec<_> = std::iter::once(("name", name.as_str())).chain(text::arguments(arguments)).collect();
-        let mirrored = Mirrored { name: Some(tool.to_owned()), arguments: Vec::new() };
+        let mirrored = if *era == Era::Modern { mirrors.of(tool, arguments) } else { Mirrored::default() };
         // Progress is always asked for: it is what extends the deadline of a long call.
         let request = Request { meta: Some(meta), progress: true, mirrored, ..Request::plain("tools/call", &params) };
         let patience = Patience { step: options.call, max: options.call_max };

@@ -63,8 +63,8 @@ pub enum Inbound {
         /// Why.
         failure: RequestFailure,
     },
-    /// The server's own event stream was interrupted and is open again: notifications may have been missed.
-    Reopened,
+    /// The server's own event stream is open, for the first time or again: until now notifications were missed.
+    Listening,
     /// Nothing will come any more.
     Closed(Cause),
 }

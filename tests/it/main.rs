@@ -21,6 +21,7 @@ mod recovery;
 mod session_http;
 mod session_http_loss;
 mod session_http_stream;
+mod session_script;
 mod session_sse;
 mod session_stdio;
 mod supervision; // the state machine: its table and its rules

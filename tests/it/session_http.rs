@@ -53,6 +53,15 @@ async fn the_era_is_found_out() {
 }
 
 #[tokio::test]
+async fn headers_repeat_what_a_modern_server_wants_repeated() {
+    let (_process, session, _) = over_http(&["--modern"]).await;
+    session.list_tools().await.expect("tools");
+    // The fixture refuses what its headers contradict.
+    let told = text(call(&session, "regional", r#"{"region":"Łódź"}"#).await);
+    assert_eq!(told, "regional was called");
+}
+
+#[tokio::test]
 async fn a_redirect_on_the_same_host_keeps_method_and_body() {
     let (_process, session, _) = over_http(&["--redirect"]).await;
     assert_eq!(text(call(&session, "echo", r#"{"text":"hi"}"#).await), "hi");

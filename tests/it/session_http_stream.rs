@@ -27,6 +27,7 @@ async fn a_stream_that_ends_now_and_then_is_opened_again_and_calls_go_on() {
     let journal = tempfile::NamedTempFile::new().expect("a file");
     let path = journal.path().to_str().expect("UTF-8");
     let (_process, session, mut signals) = over_http(&["--close-stream-after", "200", "--journal", path]).await;
+    session.list_tools().await.expect("tools");
     wait_until("the stream is opened twice", Duration::from_secs(10), async || {
         assert_eq!(text(call(&session, "echo", r#"{"text":"hi"}"#).await), "hi");
         journaled(journal.path(), "GET") >= 2

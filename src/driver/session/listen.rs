@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use rmcp::model::SubscriptionFilter;
-use rmcp::{Peer, RoleClient};
+use rmcp::model::{ErrorCode, SubscriptionFilter};
+use rmcp::{Peer, RoleClient, ServiceError};
 use tokio::time::Instant;
 
 use super::news::News;
@@ -12,21 +12,23 @@ use crate::driver::wire::pace::Pace;
 
 /// Notifications that may wait for us.
 const BACKLOG: NonZeroUsize = NonZeroUsize::new(1024).expect("not zero");
+
 /// Keeps a subscription open until cancelled. That it ends is no outage.
 pub async fn keep_listening(peer: Peer<RoleClient>, news: Arc<News>) {
     let filter = SubscriptionFilter::builder().tools_list_changed().build();
     let mut pace = Pace::default();
-    let mut first = true;
     loop {
         let begin = Instant::now();
-        if let Ok(mut subscription) = peer.listen_with_capacity(filter.clone(), BACKLOG).await {
-            if !std::mem::take(&mut first) {
-                // What changed meanwhile was announced to nobody.
-                news.tools_changed().await;
+        match peer.listen_with_capacity(filter.clone(), BACKLOG).await {
+            Ok(mut subscription) => {
+                news.listening();
+                while let Ok(Some(_)) = subscription.next().await {
+                    news.tools_changed().await;
+                }
             }
-            while let Ok(Some(_)) = subscription.next().await {
-                news.tools_changed().await;
-            }
+            // It announces changes and has no way to hear of them: nothing to be had.
+            Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => return,
+            Err(_) => {}
         }
         tokio::time::sleep(pace.pause_after(begin.elapsed())).await;
     }

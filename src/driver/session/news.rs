@@ -19,6 +19,8 @@ pub struct News {
     change_waits: AtomicBool,
     /// Whether the server announces changes of its tools at all.
     announces: AtomicBool,
+    /// Whether the tools were asked for: what changed since then and was announced to nobody is missed.
+    listed: AtomicBool,
     epoch: Instant,
     /// Milliseconds since `epoch` of the last sign of life that was told, plus one; 0 = none.
     last_life: AtomicU64,
@@ -31,6 +33,7 @@ impl News {
             signals,
             change_waits: AtomicBool::new(false),
             announces: AtomicBool::new(false),
+            listed: AtomicBool::new(false),
             epoch: Instant::now(),
             last_life: AtomicU64::new(0),
         })
@@ -53,7 +56,19 @@ impl News {
         }
     }
 
-    /// The server's event stream was interrupted: if it announces changes, some announcement may be lost.
+    /// The tools are being asked for.
+    pub fn listing(&self) {
+        self.listed.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on announcements are heard, which until now went unheard.
+    pub fn listening(self: &Arc<Self>) {
+        if self.listed.load(Ordering::Relaxed) {
+            self.missed_some();
+        }
+    }
+
+    /// An announcement may be lost, if the server makes any.
     pub fn missed_some(self: &Arc<Self>) {
         if self.announces.load(Ordering::Relaxed) {
             let news = Arc::clone(self);
@@ -99,12 +114,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_interrupted_stream_matters_only_to_who_announces_changes() {
+    async fn a_late_ear_matters_only_if_changes_are_announced_and_the_list_is_older() {
         let (sender, mut signals) = mpsc::channel(4);
         let news = News::new(sender);
-        news.missed_some();
+        news.listening();
+        news.listing();
+        news.listening();
         news.expect_changes();
-        news.missed_some();
+        news.listening();
         assert_eq!(signals.recv().await, Some(Signal::ToolsChanged));
         assert!(signals.try_recv().is_err());
     }

@@ -255,7 +255,7 @@ impl Inlet for Router {
                 (None, None) => {}
             },
             Inbound::RequestFailed { id, failure } => self.take_failure(&id, failure),
-            Inbound::Reopened => self.news.missed_some(),
+            Inbound::Listening => self.news.listening(),
             Inbound::Closed(cause) => self.end(cause),
         }
     }

@@ -189,10 +189,12 @@ impl Connection {
         self.over.load(Ordering::Acquire)
     }
 
-    /// The server's own stream is open again.
-    pub fn reopened(&self) {
-        self.telemetry.note(&Note::StreamReopened { server: self.server.clone() });
-        self.inlet.accept(Inbound::Reopened);
+    /// The server's own stream is open.
+    pub fn listening(&self, again: bool) {
+        if again {
+            self.telemetry.note(&Note::StreamReopened { server: self.server.clone() });
+        }
+        self.inlet.accept(Inbound::Listening);
     }
 
     /// Something came that is no message.

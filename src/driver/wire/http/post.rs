@@ -28,7 +28,9 @@ const DRAIN_WAIT: Duration = Duration::from_secs(1);
 /// Posts a request and hands in what comes back.
 pub async fn request(connection: Arc<Connection>, outgoing: Outgoing) {
     let Some(id) = outgoing.id.clone() else { return };
-    take(&connection, outgoing, &id).await;
+    // Its stream lasts, like the server's own one of the legacy era: that it breaks is no outage.
+    let lasts = outgoing.method.as_deref() == Some("subscriptions/listen");
+    take(&connection, outgoing, &id, lasts).await;
     connection.request_is_over(&id);
 }
 
@@ -49,13 +51,13 @@ pub async fn unanswered(connection: Arc<Connection>, outgoing: Outgoing) {
     }
 }
 
-async fn take(connection: &Connection, outgoing: Outgoing, id: &Id) {
+async fn take(connection: &Connection, outgoing: Outgoing, id: &Id, lasts: bool) {
     let Some(response) = post(connection, outgoing, Some(id)).await else { return };
     let is = |kind: &str| media_type(response.headers()).is_some_and(|found| found.eq_ignore_ascii_case(kind));
     if is("application/json") {
         take_json(connection, response, id).await;
     } else if is(EVENTS) {
-        take_events(connection, response, id).await;
+        take_events(connection, response, id, lasts).await;
     } else {
         let status = response.status().as_u16();
         let kind = media_type(response.headers()).unwrap_or("no content");
@@ -130,7 +132,7 @@ async fn take_json(connection: &Connection, mut response: reqwest::Response, id:
     }
 }
 
-async fn take_events(connection: &Connection, response: reqwest::Response, id: &Id) {
+async fn take_events(connection: &Connection, response: reqwest::Response, id: &Id, lasts: bool) {
     let mut events = Events::of(response);
     loop {
         match events.next().await {
@@ -148,6 +150,7 @@ async fn take_events(connection: &Connection, response: reqwest::Response, id: &
             // No loop of resumptions: the request is lost, the supervisor's client decides what becomes of it.
             Err(NoEvent::End) => return fail(connection, id, "the stream ended before the answer came".to_owned()),
             Err(NoEvent::Unreadable(cause)) => return connection.fail(Some(id), RequestFailure::Failed(cause)),
+            Err(NoEvent::Broken(cause)) if lasts => return connection.fail(Some(id), RequestFailure::Failed(cause)),
             Err(NoEvent::Broken(cause)) => return connection.end(cause),
         }
     }

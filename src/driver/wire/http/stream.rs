@@ -71,9 +71,8 @@ impl Listener {
         if media_type(response.headers()) != Some(EVENTS) {
             return Offer::None;
         }
-        if std::mem::replace(&mut self.opened, true) {
-            self.connection.reopened();
-        }
+        let again = std::mem::replace(&mut self.opened, true);
+        self.connection.listening(again);
         self.read(response).await;
         Offer::Stream
     }
