@@ -135,6 +135,7 @@ impl Running {
             allowed_hosts: settings.allowed_hosts.clone(),
             allowed_origins: settings.allowed_origins.clone(),
             token: settings.token.clone(),
+            session_file: settings.state_dir.as_ref().map(|directory| directory.join("sessions")),
             ..GatewayOptions::default()
         };
         let (fleet, telemetry, closing) = (Arc::clone(&self.fleet), telemetry.clone(), self.closing.clone());

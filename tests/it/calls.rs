@@ -60,7 +60,7 @@ async fn a_line_that_a_dying_tool_appended_exists_once() {
     sidecar.wait_for_state("one", "established").await;
     let file = sidecar.directory().join("appended");
     let client = sidecar.client().await;
-    let answer = client.call("one__append_then_die", json!({"path": file, "line": "once"})).await;
+    let answer = client.call("one__append_then_die", json!({"file": file, "line": "once"})).await;
     assert!(answer.words().contains("outcome unknown"), "{}", answer.text);
     sidecar
         .wait_for_server("one", "back", |server| server["generation"] == 2 && server["state"] == "established")

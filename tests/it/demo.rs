@@ -38,7 +38,7 @@ fn without_once_the_demo_serves_until_it_is_interrupted() {
 }
 
 /// Runs the demo, interrupts it once it has shown this; returns its exit code and all it has shown.
-fn demo(arguments: &[&str], interrupt_after: Option<&str>) -> (Option<i32>, String) {
+fn demo(arguments: &[&str], mut interrupt_after: Option<&str>) -> (Option<i32>, String) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let output = directory.path().join("output");
     let file = std::fs::File::create(&output).expect("a file");
@@ -53,7 +53,7 @@ fn demo(arguments: &[&str], interrupt_after: Option<&str>) -> (Option<i32>, Stri
         if let Some(status) = child.try_wait().expect("the demo can be waited for") {
             return (status.code(), shown());
         }
-        if interrupt_after.is_some_and(|words| shown().contains(words)) {
+        if interrupt_after.take_if(|words| shown().contains(*words)).is_some() {
             procfs::signal(pid, Signal::INT);
         }
         if Instant::now() > until {
