@@ -35,9 +35,9 @@ async fn show(once: bool) -> Result<(), Trouble> {
     let stage = Stage::open()?;
     let http = http_client()?;
     stage.chapter("mcp-sidecar: one endpoint that stays, whatever its servers do");
-    let mut sidecar = recovery::start(&stage, http.clone(), sidecar::usual_ports_or_free()?)?;
-    let played = match recovery::play(&stage, http.clone(), &mut sidecar).await {
-        Ok(()) => exhaustion::play(&stage, http).await,
+    let mut sidecar = recovery::start(&stage, &http).await?;
+    let played = match recovery::play(&stage, &http, &mut sidecar).await {
+        Ok(()) => exhaustion::play(&stage, &http).await,
         Err(Trouble::Unexpected(what)) => Err(Trouble::Unexpected(sidecar.with_log(&what))),
         Err(Trouble::Interrupted) => Err(Trouble::Interrupted),
     };

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::recovery::due;
-use super::sidecar::{PATIENCE, Sidecar, free_ports, server_settings};
+use super::sidecar::{PATIENCE, Sidecar, server_settings};
 use super::stage::{Stage, Trouble};
 use crate::demo::server::CRASH;
 
@@ -14,15 +14,15 @@ const ATTEMPTS: u32 = 4;
 ///
 /// # Errors
 /// When it spends its budget otherwise than promised, or ends with another exit code than 1.
-pub async fn play(stage: &Stage, http: reqwest::Client) -> Result<(), Trouble> {
+pub async fn play(stage: &Stage, http: &reqwest::Client) -> Result<(), Trouble> {
     stage.chapter("2. A server crashes after each handshake (a second sidecar, with a budget of 4 attempts)");
-    let mut settings = server_settings(SERVER, &[CRASH])?.to_vec();
+    let mut settings = server_settings(SERVER, &[CRASH])?;
     settings.push(format!("reconnect.max_attempts={ATTEMPTS}"));
     settings.extend(
         ["reconnect.initial_delay=200ms", "reconnect.max_delay=5s", "reconnect.jitter=false"].map(str::to_owned),
     );
     let started = Instant::now();
-    let mut sidecar = Sidecar::start(http, free_ports()?, settings)?;
+    let mut sidecar = Sidecar::start(stage, http, None, &settings).await?;
     stage.tell(&format!("sidecar started, process {}", sidecar.pid()));
 
     // Attempts whose announcement was seen.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 
 use super::client::Client;
-use super::sidecar::{ServerStatus, Sidecar, server_settings};
+use super::sidecar::{ServerStatus, Sidecar, USUAL_PORTS, server_settings};
 use super::stage::{Stage, Trouble};
 
 const SERVER: &str = "demo";
@@ -17,11 +17,11 @@ const DELAY: &str = "1s";
 /// Starts the sidecar that stays after the show.
 ///
 /// # Errors
-/// When the process can't be started.
-pub fn start(stage: &Stage, http: reqwest::Client, ports: (u16, u16)) -> Result<Sidecar, Trouble> {
-    let settings = server_settings(SERVER, &[])?;
-    let reconnect = [format!("reconnect.initial_delay={DELAY}"), "reconnect.jitter=false".to_owned()];
-    let sidecar = Sidecar::start(http, ports, settings.into_iter().chain(reconnect))?;
+/// When it doesn't come up.
+pub async fn start(stage: &Stage, http: &reqwest::Client) -> Result<Sidecar, Trouble> {
+    let mut settings = server_settings(SERVER, &[])?;
+    settings.extend([format!("reconnect.initial_delay={DELAY}"), "reconnect.jitter=false".to_owned()]);
+    let sidecar = Sidecar::start(stage, http, Some(USUAL_PORTS), &settings).await?;
     stage.tell(&format!("sidecar started, process {}", sidecar.pid()));
     stage.add(&format!("endpoint  {}", sidecar.url()));
     stage.add(&format!("status    {}", sidecar.status_url()));
@@ -36,12 +36,12 @@ pub fn start(stage: &Stage, http: reqwest::Client, ports: (u16, u16)) -> Result<
 ///
 /// # Errors
 /// When anything is not as the sidecar promises.
-pub async fn play(stage: &Stage, http: reqwest::Client, sidecar: &mut Sidecar) -> Result<(), Trouble> {
+pub async fn play(stage: &Stage, http: &reqwest::Client, sidecar: &mut Sidecar) -> Result<(), Trouble> {
     stage.chapter("1. A server dies");
     let before = sidecar.wait_for_state(stage, SERVER, "established").await?;
     let pid = pid_of(&before)?;
     stage.tell(&format!("server {SERVER} established: generation {}, process {pid}", before.generation));
-    let agent = Client::connect(http, &sidecar.url()).await?;
+    let agent = Client::connect(http.clone(), &sidecar.url()).await?;
     let catalogue = agent.list().await?;
     stage.tell(&format!("agent connected; call {TOOL}: \"{}\"", agent.call(TOOL).await?));
 

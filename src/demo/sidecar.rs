@@ -11,10 +11,16 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal};
 use serde::Deserialize;
 
-use super::stage::{Stage, Trouble};
+use super::stage::{Stage, Trouble, insist};
+use crate::exit;
 
 /// More than starting or stopping a sidecar takes on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The ports that a sidecar has by default.
+pub const USUAL_PORTS: (u16, u16) = (9900, 9901);
+
+const TRIES: u32 = 5;
 
 /// How many of its last log lines are kept, in case the demo has to say what it saw.
 const LOG_LINES: usize = 40;
@@ -62,19 +68,51 @@ struct LastError {
 
 #[derive(Deserialize)]
 struct Status {
+    process: ProcessStatus,
     servers: Vec<ServerStatus>,
 }
 
+#[derive(Deserialize)]
+struct ProcessStatus {
+    pid: u32,
+}
+
 impl Sidecar {
-    /// Starts one with these settings (`key.path=value`), its MCP and admin listeners on these ports of 127.0.0.1.
+    /// Starts one with these settings (`key.path=value`) on two ports of 127.0.0.1, `preferred` if they are free, and
+    /// waits until it answers.
     ///
     /// # Errors
-    /// When the process can't be started.
-    pub fn start(
-        http: reqwest::Client,
-        (mcp_port, admin_port): (u16, u16),
-        settings: impl IntoIterator<Item = String>,
+    /// When the process can't be started or ends at once.
+    pub async fn start(
+        stage: &Stage,
+        http: &reqwest::Client,
+        preferred: Option<(u16, u16)>,
+        settings: &[String],
     ) -> Result<Self, Trouble> {
+        let mut ports = preferred.filter(|(mcp, admin)| is_free(*mcp) && is_free(*admin));
+        // Free ports may be taken until the sidecar gets there; then it ends with 69.
+        for _ in 0..TRIES {
+            let mut sidecar = Self::spawn(http.clone(), ports.take().map_or_else(free_ports, Ok)?, settings)?;
+            let ended = stage
+                .wait_for("the sidecar answers", PATIENCE, async || {
+                    if let Some(status) = sidecar.exited()? {
+                        return Ok(Some(Some(status)));
+                    }
+                    let pid = sidecar.status().await?.map(|status| status.process.pid);
+                    Ok((pid == Some(sidecar.pid())).then_some(None))
+                })
+                .await?;
+            match ended {
+                None => return Ok(sidecar),
+                Some(status) if status.code() == Some(i32::from(exit::UNAVAILABLE)) => {}
+                Some(status) => return Err(Trouble::unexpected(sidecar.with_log(&format!("it ended with {status}")))),
+            }
+        }
+        Err(Trouble::unexpected(format!("{TRIES} pairs of free ports were taken before the sidecar got there")))
+    }
+
+    fn spawn(http: reqwest::Client, ports: (u16, u16), settings: &[String]) -> Result<Self, Trouble> {
+        let (mcp_port, admin_port) = ports;
         let mut command = Command::new(this_binary()?);
         command.arg("run").arg("--listen").arg(format!("127.0.0.1:{mcp_port}"));
         command.arg("--admin").arg(format!("127.0.0.1:{admin_port}"));
@@ -113,11 +151,15 @@ impl Sidecar {
     /// # Errors
     /// When the answer can't be read.
     pub async fn server(&self, name: &str) -> Result<Option<ServerStatus>, Trouble> {
+        let status = self.status().await?;
+        Ok(status.and_then(|status| status.servers.into_iter().find(|server| server.name == name)))
+    }
+
+    async fn status(&self) -> Result<Option<Status>, Trouble> {
         let Ok(response) = self.http.get(self.status_url()).timeout(PATIENCE).send().await else { return Ok(None) };
         let Ok(body) = response.text().await else { return Ok(None) };
-        let status: Status =
-            serde_json::from_str(&body).map_err(|error| Trouble::unexpected(format!("/status: {error} in {body}")))?;
-        Ok(status.servers.into_iter().find(|server| server.name == name))
+        let status = serde_json::from_str(&body);
+        status.map(Some).map_err(|error| Trouble::unexpected(format!("/status: {error} in {body}")))
     }
 
     /// Waits until a server is in this state.
@@ -150,16 +192,7 @@ impl Sidecar {
     /// When it doesn't end in time.
     pub async fn stop(&mut self) -> Result<ExitStatus, Trouble> {
         let _ = rustix::process::kill_process(Pid::from_child(&self.child), Signal::TERM);
-        let until = std::time::Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.exited()? {
-                return Ok(status);
-            }
-            if std::time::Instant::now() >= until {
-                return Err(Trouble::unexpected(format!("the sidecar did not stop within {PATIENCE:?}")));
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        insist("the sidecar stops", PATIENCE, async || self.exited()).await
     }
 
     /// `what`, and its last log lines as evidence.
@@ -178,40 +211,31 @@ impl Drop for Sidecar {
     }
 }
 
-/// The two ports that a sidecar has by default where they are free, else any two.
+/// The settings (`key.path=value`) of a server called `name` that this binary plays.
 ///
 /// # Errors
-/// When there is no free port.
-pub fn usual_ports_or_free() -> Result<(u16, u16), Trouble> {
-    let is_free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
-    if is_free(9900) && is_free(9901) { Ok((9900, 9901)) } else { free_ports() }
+/// When this binary doesn't know where it is.
+pub fn server_settings(name: &str, flags: &[&str]) -> Result<Vec<String>, Trouble> {
+    let binary = this_binary()?;
+    // A JSON string is a TOML string, and so is the array.
+    let arguments = serde_json::json!([&["__demo-server"], flags].concat());
+    Ok(vec![
+        format!("servers.{name}.command={}", serde_json::json!(binary.to_string_lossy())),
+        format!("servers.{name}.args={arguments}"),
+    ])
 }
 
-/// Any two free ports.
-///
-/// # Errors
-/// When there is no free port.
-pub fn free_ports() -> Result<(u16, u16), Trouble> {
+fn is_free(port: u16) -> bool {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+}
+
+fn free_ports() -> Result<(u16, u16), Trouble> {
     let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let ports = || -> std::io::Result<(u16, u16)> {
         let (one, other) = (listen()?, listen()?);
         Ok((one.local_addr()?.port(), other.local_addr()?.port()))
     };
     ports().map_err(|error| Trouble::unexpected(format!("no free port: {error}")))
-}
-
-/// The settings (`key.path=value`) of a server called `name` that this binary plays.
-///
-/// # Errors
-/// When this binary doesn't know where it is.
-pub fn server_settings(name: &str, flags: &[&str]) -> Result<[String; 2], Trouble> {
-    let binary = this_binary()?;
-    // A JSON string is a TOML string, and so is the array.
-    let arguments = serde_json::json!([&["__demo-server"], flags].concat());
-    Ok([
-        format!("servers.{name}.command={}", serde_json::json!(binary.to_string_lossy())),
-        format!("servers.{name}.args={arguments}"),
-    ])
 }
 
 fn this_binary() -> Result<std::path::PathBuf, Trouble> {

@@ -64,30 +64,42 @@ impl Stage {
         print(&format!("           {what}\n"));
     }
 
-    /// Returns what `look` finds as soon as it finds something.
+    /// As [`insist`], but gives up when interrupted.
     ///
     /// # Errors
-    /// What `look` fails with; [`Trouble::Unexpected`] with `what` after `patience`; [`Trouble::Interrupted`].
+    /// Those of [`insist`], and [`Trouble::Interrupted`].
     pub async fn wait_for<T>(
         &self,
         what: &str,
         patience: Duration,
         mut look: impl AsyncFnMut() -> Result<Option<T>, Trouble>,
     ) -> Result<T, Trouble> {
-        // `None`: for ever.
-        let until = Instant::now().checked_add(patience);
-        loop {
-            if self.interrupted.load(Ordering::Relaxed) {
-                return Err(Trouble::Interrupted);
-            }
-            if let Some(found) = look().await? {
-                return Ok(found);
-            }
-            if until.is_some_and(|until| Instant::now() >= until) {
-                return Err(Trouble::unexpected(format!("waited {patience:?} in vain: {what}")));
-            }
-            tokio::time::sleep(PACE).await;
+        insist(what, patience, async || {
+            if self.interrupted.load(Ordering::Relaxed) { Err(Trouble::Interrupted) } else { look().await }
+        })
+        .await
+    }
+}
+
+/// Returns what `look` finds as soon as it finds something.
+///
+/// # Errors
+/// What `look` fails with; [`Trouble::Unexpected`] with `what` after `patience`.
+pub async fn insist<T>(
+    what: &str,
+    patience: Duration,
+    mut look: impl AsyncFnMut() -> Result<Option<T>, Trouble>,
+) -> Result<T, Trouble> {
+    // `None`: for ever.
+    let until = Instant::now().checked_add(patience);
+    loop {
+        if let Some(found) = look().await? {
+            return Ok(found);
         }
+        if until.is_some_and(|until| Instant::now() >= until) {
+            return Err(Trouble::unexpected(format!("waited {patience:?} in vain: {what}")));
+        }
+        tokio::time::sleep(PACE).await;
     }
 }
 
