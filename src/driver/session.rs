@@ -217,7 +217,7 @@ impl Session {
         let reply = match era {
             Era::Modern => handshake::probe(link, timeout).await,
             Era::Legacy => {
-                let request = Request::plain("ping", &[]);
+                let request = Request::probe("ping");
                 link.exchange(*era, request, Patience::fixed(timeout), Bystanders::default()).await
             }
         };

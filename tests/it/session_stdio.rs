@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::upstream::{Process, call, definition, legacy, open_with, options, text};
+use crate::support::upstream::{Process, call, definition, journaled, legacy, open_with, options, text};
 use crate::support::wait::{wait_for, wait_until};
 
 const SOON: Duration = Duration::from_secs(10);
@@ -271,11 +271,15 @@ async fn a_remembered_era_that_is_no_longer_right_is_found_out_again() {
 
 #[tokio::test]
 async fn a_server_that_is_mute_about_the_modern_era_costs_two_seconds() {
+    let journal = tempfile::NamedTempFile::new().expect("a file");
     let begin = Instant::now();
-    let mut process = Process::start(&["--modern-silent"]);
+    let mut process = Process::start(&["--modern-silent", "--journal", journal.path().to_str().expect("UTF-8")]);
     let (session, _) = open_with(process.wire(), options()).await.expect("a session");
     assert_eq!(session.era(), Era::Legacy);
     assert!(begin.elapsed() >= Duration::from_secs(2) && begin.elapsed() < Duration::from_secs(8));
+    // A notification before `initialize` is what some servers stumble over.
+    call(&session, "pid", "{}").await.expect("a reply");
+    assert_eq!(journaled(journal.path(), "cancelled"), 0);
 }
 
 #[tokio::test]

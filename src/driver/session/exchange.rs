@@ -65,8 +65,9 @@ impl Link {
         bystanders: Bystanders<'_>,
     ) -> Result<Reply, CallError> {
         let (id, updates) = self.router.expect().map_err(CallError::NotExecuted)?;
+        let farewell = Farewell { link: Arc::clone(self), id, owed: true, told: request.cancellable };
         let outgoing = request.outgoing(id, era);
-        let waiting = Waiting::new(Arc::clone(self), id, updates, patience, bystanders);
+        let waiting = Waiting::new(farewell, updates, patience, bystanders);
         waiting.run(outgoing).await
     }
 }
@@ -82,15 +83,13 @@ struct Waiting<'a> {
 
 impl<'a> Waiting<'a> {
     fn new(
-        link: Arc<Link>,
-        id: i64,
+        farewell: Farewell,
         updates: mpsc::Receiver<Update>,
         patience: Patience,
         bystanders: Bystanders<'a>,
     ) -> Self {
         let begin = Instant::now();
         let timer = Box::pin(sleep_until(begin + patience.step.min(patience.max)));
-        let farewell = Farewell { link, id, owed: true };
         Self { updates, patience, latest: begin + patience.max, timer, bystanders, farewell }
     }
 
@@ -160,11 +159,13 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// Tells the server that nobody waits for the answer any more, unless it came.
+/// Forgets a request that nobody waits for any more, and tells the server so, unless the answer came.
 struct Farewell {
     link: Arc<Link>,
     id: i64,
     owed: bool,
+    /// Whether the server hears of it.
+    told: bool,
 }
 
 impl Drop for Farewell {
@@ -175,7 +176,7 @@ impl Drop for Farewell {
         self.link.router.forget(self.id);
         let tell = self.link.outlet.forget(&Id::Number(self.id));
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        if tell && self.link.router.cause_of_end().is_none() {
+        if tell && self.told && self.link.router.cause_of_end().is_none() {
             let (link, id) = (Arc::clone(&self.link), self.id);
             runtime.spawn(async move {
                 // The end of the session is told elsewhere.

@@ -145,6 +145,10 @@ impl Handshake<'_> {
             Ok(Reply::Error(error)) => {
                 return Err(Refusal::otherwise(format!("server/discover was refused: {error}")));
             }
+            Err(CallError::Timeout(_)) if self.time_left().is_zero() => {
+                let cause = Cause::new(CauseKind::StartTimeout, "server/discover was not answered in time");
+                return Err(Refusal::Final(cause));
+            }
             Err(CallError::Timeout(_) | CallError::Cancelled) => {
                 return Err(Refusal::otherwise(format!("server/discover was not answered within {wait:?}")));
             }
@@ -173,7 +177,7 @@ impl Refusal {
 
 /// Asks `server/discover`, the modern sign of life.
 pub async fn probe(link: &Arc<Link>, wait: Duration) -> Result<Reply, CallError> {
-    let request = Request::plain("server/discover", &[]);
+    let request = Request::probe("server/discover");
     link.exchange(Era::Modern, request, Patience::fixed(wait), Bystanders::default()).await
 }
 

@@ -35,12 +35,20 @@ pub struct Request<'a> {
     pub progress: bool,
     /// What of it HTTP repeats in headers, in the modern era.
     pub mirrored: Mirrored,
+    /// Whether the server is told that nobody waits any more. Before the handshake, and of a question that costs nothing,
+    /// it is not: a server may stumble over a notification that comes before `initialize`.
+    pub cancellable: bool,
 }
 
 impl<'a> Request<'a> {
     /// A request without `_meta` of others that does not ask for progress.
     pub fn plain(method: &'static str, params: &'a [(&'static str, &'a str)]) -> Self {
-        Self { method, params, meta: None, progress: false, mirrored: Mirrored::default() }
+        Self { method, params, meta: None, progress: false, mirrored: Mirrored::default(), cancellable: true }
+    }
+
+    /// A question for a sign of life.
+    pub fn probe(method: &'static str) -> Self {
+        Self { cancellable: false, ..Self::plain(method, &[]) }
     }
 
     /// The frame for a wire.
