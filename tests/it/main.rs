@@ -15,6 +15,7 @@ mod dependencies;
 mod exhaustion;
 mod families;
 mod gateway;
+mod hostile;
 mod layering; // which room may know what
 mod readme;
 mod recovery;
