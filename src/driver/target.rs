@@ -208,11 +208,17 @@ impl Target {
         for fact in &out.facts {
             self.observe(fact);
         }
+        // Who sees the new status finds what it speaks of; who hears of an escalation finds the status that explains it.
+        let (escalations, orders): (Vec<_>, Vec<_>) =
+            out.actions.into_iter().partition(|action| matches!(action, Action::Escalate(_)));
+        for action in orders {
+            self.carry_out(action);
+        }
         if changed {
             self.parts.status.send_replace(Arc::new(self.machine.snapshot()));
             let _ = self.parts.reports.send(Report::Changed);
         }
-        for action in out.actions {
+        for action in escalations {
             self.carry_out(action);
         }
     }
